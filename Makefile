@@ -58,14 +58,18 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@GOFLAGS="$$GOFLAGS -vet=off" scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, the accounting store, and the simulator; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, and the simulator; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
+	$(GO) test -run '^$$' -bench UpdateService -benchtime 3x ./schedd/queue
+	$(GO) test -run '^$$' -bench . ./collector/names ./collector/dns
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
+	$(GO) test -run '^$$' -bench HTTPChecks -benchtime 1x ./startd/probe
 	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
+	TMPDIR=/var/tmp $(GO) test -run '^$$' -bench Submit ./schedd/cellqueue
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 	$(GO) test -run '^$$' -bench . -benchtime 3s ./internal/accounting/store
 	$(GO) test -run '^$$' -bench Replay ./internal/sim

@@ -35,9 +35,11 @@ const (
 	AttrEndpoints        = "Endpoints" // list of ads: where the tasks of services on the machine are reached
 	// certificates, in base64, of the nodes that have signed the rights of the endpoints
 	AttrEndpointSigners = "EndpointSigners"
-	AttrNumRunning      = "NumRunning"
-	AttrNumTasks        = "NumTasks"      // of a schedd: tasks that have not ended
-	AttrCgroupVersion   = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
+	// list of ads: the ports on which the daemons of the node serve metrics
+	AttrMetricsPorts  = "MetricsPorts"
+	AttrNumRunning    = "NumRunning"
+	AttrNumTasks      = "NumTasks"      // of a schedd: tasks that have not ended
+	AttrCgroupVersion = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
 	// a list of the limits that the machine enforces: "cpu", "cpuset", "memory",
 	// "devices", "pids", "freeze"
 	AttrEnforces      = "Enforces"
@@ -52,6 +54,7 @@ const (
 	// whether tasks from other nodes run as slot users; undefined: only some do
 	AttrSlotUsers     = "SlotUsers"
 	AttrHasCheckpoint = "HasCheckpoint" // CRIU can dump and restore tasks here
+	AttrHasSecrets    = "HasSecrets"    // tasks can get secrets of their users here
 )
 
 // Attributes of a machine ad that describe its owner and the input of its owner policy
@@ -179,15 +182,18 @@ const (
 	AttrScript      = "Script"      // text of the program, which Shell runs
 	// SHA-256, in hexadecimal digits, of a script that the schedd stores; Script is then
 	// at most its first line
-	AttrScriptFile    = "ScriptFile"
-	AttrShell         = "Shell"
-	AttrIwd           = "Iwd" // absolute directory on the submit node
-	AttrIn            = "In"
-	AttrOut           = "Out" // a path; empty: the output stays in the spool, for roost logs
-	AttrErr           = "Err"
-	AttrJoinOutput    = "JoinOutput"    // stderr goes to the same file as stdout
-	AttrUmask         = "Umask"         // an integer
-	AttrTransfer      = "Transfer"      // "auto", "always", "never"
+	AttrScriptFile = "ScriptFile"
+	AttrShell      = "Shell"
+	AttrIwd        = "Iwd" // absolute directory on the submit node
+	AttrIn         = "In"
+	AttrOut        = "Out" // a path; empty: the output stays in the spool, for roost logs
+	AttrErr        = "Err"
+	AttrJoinOutput = "JoinOutput" // stderr goes to the same file as stdout
+	AttrUmask      = "Umask"      // an integer
+	AttrTransfer   = "Transfer"   // "auto", "always", "never", "store"
+	// SHA-256, in hexadecimal digits, of the stored input files of a job whose Transfer
+	// is "store", or a column with those of each task
+	AttrStoredInput   = "StoredInput"
 	AttrTransferIn    = "TransferInput" // a list of paths, or "local => name"
 	AttrTransferOut   = "TransferOutput"
 	AttrRequestCpus   = "RequestCpus"   // cores
@@ -214,6 +220,11 @@ const (
 	AttrScheduledAt = "ScheduledAt"
 	AttrScheduledBy = "ScheduledBy"
 	AttrRerunnable  = "Rerunnable"
+	// names of secrets that the tasks get, a list of ads with a name and the next two
+	AttrSecrets     = "Secrets"
+	AttrOnChange    = "OnChange"    // what is done when the secret gets a new version
+	AttrVariable    = "Variable"    // the variable of the environment that has the secret, too
+	AttrSignal      = "Signal"      // the number of a signal
 	AttrInteractive = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
 	AttrGangSize    = "GangSize"    // size of a gang: this number of tasks start together or not at all
 	// an MPI gang: its primary task runs the program, the others only hold resources
@@ -248,6 +259,11 @@ const (
 	// taken
 	AttrStaticPorts = "StaticPorts"
 	AttrPortsTaken  = "PortsTaken"
+	// of a machine: those of PortsTaken that a program has which is no task
+	AttrPortsForeign = "PortsForeign"
+	// of a machine: the first and the last number that it gives to ports without numbers
+	// of their own, if that is not the default range
+	AttrPortRange = "PortRange"
 	// of a request: the capabilities that its owner needs for its ports
 	AttrPortCapabilities = "PortCapabilities"
 	// of a machine: numbers that only one job may have again for a while, a list of ads
@@ -296,11 +312,20 @@ const (
 	AttrAlloc      = "Alloc"      // of an alloc set: true; its tasks hold resources, and run nothing
 	AttrInAlloc    = "InAlloc"    // of a job whose tasks run inside an alloc set: its id
 	AttrAllocPlace = "AllocPlace" // of such a job: PlaceByIndex or PlaceAnywhere
+	// of an alloc set: a list of the users besides its owner whose jobs may be inside, as
+	// "bob" or "bob@node"
+	AttrAllocUsers = "AllocUsers"
 
 	AttrService = "Service" // of a service: an ad with the attributes below
 	AttrChecks  = "Checks"  // of a service: a list of ads, its health checks
 	AttrUpdate  = "Update"  // of a service: an ad that says how it is updated
 	AttrLogs    = "Logs"    // of a service: an ad that says how much of its output is kept
+	// of a service: an ad that says between what bounds and by what its number of tasks
+	// follows its load
+	AttrAutoscale = "Autoscale"
+	// of a service: an ad that says between what bounds the size of its tasks follows
+	// their use
+	AttrVerticalAutoscale = "VerticalAutoscale"
 )
 
 // Attributes of the ad AttrLogs. Absent ones have their defaults.
@@ -346,6 +371,7 @@ const (
 // number of tasks or a part of them such as "10%"; times are seconds.
 const (
 	AttrAtOnce       = "AtOnce"
+	AttrResize       = "Resize" // how a task gets another size: "in-place" or "restart"
 	AttrSurge        = "Surge"
 	AttrMaxDown      = "MaxDown"
 	AttrSettling     = "MinReady" // for how long a task is ready before it counts
@@ -385,3 +411,35 @@ const (
 // DefaultQueueName is the queue in which PBS commands show jobs without a queue. It is
 // the only queue that a job may name while administrators have made none.
 const DefaultQueueName = "batch"
+
+// Attributes of the ad AttrAutoscale. Amounts are texts as in AttrUpdate; times are
+// seconds.
+const (
+	AttrScaleMin     = "Min"
+	AttrScaleMax     = "Max"
+	AttrScaleMetric  = "Metric" // the name of a metric that the tasks export
+	AttrScalePort    = "Port"   // the name of the port on which they do
+	AttrScalePath    = "Path"
+	AttrScaleTarget  = "Target" // of the metric, or of waiting tasks, for each task
+	AttrScaleCPU     = "CPU"    // the part of the cores that a task asks for that it is to use
+	AttrScaleMemory  = "Memory" // likewise of memory
+	AttrWaitingQueue = "WaitingQueue"
+	AttrWaitingJob   = "WaitingJob"
+	AttrTolerance    = "Tolerance" // a part of the target
+	AttrUpWindow     = "UpWindow"
+	AttrDownWindow   = "DownWindow"
+	AttrScalePeriod  = "Period"
+	AttrUpBy         = "UpBy"
+	AttrDownBy       = "DownBy"
+	AttrScaleEvery   = "Every"
+)
+
+// Attributes of the ad AttrVerticalAutoscale, beside AttrScaleEvery. Times are seconds.
+const (
+	AttrMinCpus    = "MinCpus"   // cores
+	AttrMaxCpus    = "MaxCpus"   // absent: the cores stay
+	AttrMinMemory  = "MinMemory" // MiB
+	AttrMaxMemory  = "MaxMemory" // absent: the memory stays
+	AttrSizeWindow = "Window"
+	AttrMargin     = "Margin" // a part of the use
+)

@@ -62,10 +62,6 @@ func (p PortRequest) Check() error {
 	if err := CheckPortName(p.Name); err != nil {
 		return fmt.Errorf("port %.40q: %w", p.Name, err)
 	}
-	if p.Static >= FirstDynamicPort && p.Static <= LastDynamicPort {
-		return fmt.Errorf("port %s: %w: machines give the numbers from %d to %d to ports that name none, so %d "+
-			"cannot be named", p.Name, Invalid, FirstDynamicPort, LastDynamicPort, p.Static)
-	}
 	switch p.Host {
 	case PortHostMachine, PortHostAny, PortHostLocal:
 		return nil

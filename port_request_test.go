@@ -29,8 +29,6 @@ func TestCheckPorts(t *testing.T) {
 		{[]PortRequest{{Name: "a_b"}}, "small letters"},
 		{[]PortRequest{{Name: "a-"}}, "hyphen"},
 		{[]PortRequest{{Name: "a--b"}}, "hyphen"},
-		{[]PortRequest{{Name: "a", Static: 20000}}, "cannot be named"},
-		{[]PortRequest{{Name: "a", Static: 32767}}, "cannot be named"},
 		{[]PortRequest{{Name: "a", Host: "10.0.0.1"}}, "neither"},
 	} {
 		err := CheckPorts(c.list)

@@ -12,6 +12,10 @@ const (
 	// job allows it to run beside the old attempt.
 	OverlapLostAfter = 15 * time.Second
 
+	// SilentAfter is for how long a machine must be silent before its tasks of services
+	// are lost.
+	SilentAfter = 15 * time.Second
+
 	DefaultLogSize      = 10 * MiB // of captured output that is removed at once
 	DefaultLogFiles     = 5        // how often that stays
 	DefaultLogRetention = 7 * 24 * time.Hour

@@ -8,7 +8,9 @@
 // running tasks cost a schedd; on an execute node, how fast tasks are frozen, also at a
 // key, how fast they start, and how fast a new startd adopts the tasks of a dead one;
 // what plans cost for cells of up to 100,000 machines; how long roost why takes in a
-// cell of 10,000 machines, and how long the pages of the web daemon take there; and of
+// cell of 10,000 machines, and how long the pages of the web daemon take there; how soon
+// the name of a task of a service goes when the task or its machine dies, how soon a
+// service is ready, and how long an update of a thousand tasks takes; and of
 // the PBS commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and
 // with an array of a million tasks, what 100,000 queued jobs cost in memory, how soon a
 // schedd with them answers after it was killed, and whether a thousand clients that poll
@@ -84,6 +86,8 @@ func measurements() []measurementCase {
 		{name: "start", run: (*poolBencher).measureStart},
 		{name: "adopt", nodes: 1, cpus: 100, run: (*poolBencher).measureAdoption},
 		{name: "waiting", nodes: 1, cpus: 2, run: (*poolBencher).measureQueueWait},
+		{name: "names", nodes: 1, cpus: 8, run: measureNames},
+		{name: "services", nodes: 2, cpus: 32, run: measureServices},
 		{name: "stacked", nodes: 1, cpus: 2, run: (*poolBencher).measureStreams},
 		{name: "latency", nodes: 2, cpus: 16, run: (*poolBencher).measureLatency},
 		{name: "waterfall", nodes: 2, cpus: 16, run: (*poolBencher).measureWaterfall, traced: true},

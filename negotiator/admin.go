@@ -37,6 +37,7 @@ type adminService struct {
 	nodeName   string // name of this node
 	leadership *leadership
 	dial       func(address string) (*grpc.ClientConn, error) // connects to another negotiator
+	secrets    *secretStore
 }
 
 // leaderCallTimeout bounds how long a follower waits for the leader.
@@ -50,6 +51,9 @@ func (a *adminService) handleRequest(ctx context.Context, req *wire.CellRequest)
 	}
 	if p, _ := a.leadership.currentState(); !p.isLeader {
 		return a.forwardToLeader(ctx, p, req)
+	}
+	if req.GetKind() == string(ledger.KindSecret) {
+		return a.secrets.handle(ctx, req)
 	}
 	if req.GetVerb() == "show" {
 		return a.showPolicy(ctx, req)
@@ -154,7 +158,7 @@ const (
 func reply(now time.Time, l *ledger.Ledger, p *poolStatus, req *wire.CellRequest) (any, error) {
 	switch kind := ledger.ObjectKind(req.GetKind()); {
 	case req.GetKind() == showShares:
-		return p.shareReport(now, l), nil
+		return p.Shares(now, l), nil
 	case req.GetKind() == showSettings:
 		return cellSettings(l), nil
 	case req.GetKind() == showCapabilities:

@@ -14,7 +14,7 @@ import (
 // adminCommand is an administrator's command on its way through the log.
 type adminCommand struct {
 	command ledger.AdminCommand
-	result  chan<- error // has a buffer of one
+	answer  func(error) // called once, by the loop; it does not wait
 }
 
 // answerAdmins reports the outcome of their commands to administrators.
@@ -22,12 +22,12 @@ func (o proposalResult) answerAdmins() {
 	for i, w := range o.entry.adminCommands {
 		switch {
 		case errors.Is(o.err, roost.Stale):
-			w.result <- fmt.Errorf("the leader has changed meanwhile, and it was not done: %w", roost.Unavailable)
+			w.answer(fmt.Errorf("the leader has changed meanwhile, and it was not done: %w", roost.Unavailable))
 		case o.err != nil:
-			w.result <- fmt.Errorf("the leader may have changed meanwhile, and it is unknown whether it was done: "+
-				"%w: %w", roost.Unavailable, o.err)
+			w.answer(fmt.Errorf("the leader may have changed meanwhile, and it is unknown whether it was done: "+
+				"%w: %w", roost.Unavailable, o.err))
 		default:
-			w.result <- o.result.Commands[i]
+			w.answer(o.result.Commands[i])
 		}
 	}
 }
@@ -56,7 +56,8 @@ func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand)
 			done <- l.notLeaderError()
 			return
 		}
-		l.cell.pendingEntry.adminCommands = append(l.cell.pendingEntry.adminCommands, adminCommand{c, done})
+		l.cell.pendingEntry.adminCommands = append(l.cell.pendingEntry.adminCommands, adminCommand{c,
+			func(err error) { done <- err }})
 	}); err != nil {
 		return err
 	}
@@ -76,13 +77,14 @@ func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand)
 // poolStatus returns the present status of the pool.
 func (c *leaderState) poolStatus() *poolStatus {
 	p := &poolStatus{
-		total: c.total, usage: map[fairshare.Submitter]roost.Resources{}, hasWaiting: map[fairshare.Submitter]bool{},
+		PoolUse: ledger.PoolUse{Total: c.total, Usage: map[fairshare.Submitter]roost.Resources{},
+			HasWaiting: map[fairshare.Submitter]bool{}},
 		machineExists: func(name string) bool { return c.machines[name] != nil },
 	}
 	for _, m := range c.sorted {
-		p.free = p.free.Add(m.Free)
+		p.Free = p.Free.Add(m.Free)
 	}
-	add := func(who fairshare.Submitter, r roost.Resources) { p.usage[who] = p.usage[who].Add(r) }
+	add := func(who fairshare.Submitter, r roost.Resources) { p.Usage[who] = p.Usage[who].Add(r) }
 	for who, r := range c.unheardUsage {
 		add(who, r)
 	}
@@ -95,7 +97,7 @@ func (c *leaderState) poolStatus() *poolStatus {
 		}
 		for _, r := range s.requests {
 			if r.wanted > 0 {
-				p.hasWaiting[r.Submitter] = true
+				p.HasWaiting[r.Submitter] = true
 			}
 		}
 	}

@@ -30,10 +30,10 @@ func newFakeRegistry() *fakeRegistry {
 	o := &fakeRegistry{ledger: ledger.New(), now: time.Unix(1_000_000, 0)}
 	o.applyEntry(ledger.LogEntry{Lead: "c1"})
 	o.status = poolStatus{
-		total: roost.Resources{CPU: 100_000}, free: roost.Resources{CPU: 20_000},
-		usage: map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000},
-			{Group: "sci", Owner: "bob"}: {CPU: 20_000}},
-		hasWaiting: map[fairshare.Submitter]bool{{Owner: "ann"}: true}, machineExists: func(name string) bool {
+		PoolUse: ledger.PoolUse{Total: roost.Resources{CPU: 100_000}, Free: roost.Resources{CPU: 20_000},
+			Usage: map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000},
+				{Group: "sci", Owner: "bob"}: {CPU: 20_000}},
+			HasWaiting: map[fairshare.Submitter]bool{{Owner: "ann"}: true}}, machineExists: func(name string) bool {
 			return name == "n1"
 		},
 	}
@@ -185,7 +185,7 @@ func TestShares(t *testing.T) {
 	o.applyEntry(ledger.LogEntry{Holds: []ledger.UsageUpdate{{Submitter: ann, Cores: 60}, {Submitter: bob, Cores: 20},
 		{Submitter: carl, Cores: 1}}})
 	o.now = o.now.Add(24 * time.Hour) // half of the use
-	got := o.status.shareReport(o.now, o.ledger)
+	got := o.status.Shares(o.now, o.ledger)
 	text, _ := json.Marshal(got)
 	byName := map[string]ledger.SubmitterUsage{}
 	for _, s := range got.Submitters {

@@ -20,7 +20,9 @@ import (
 // tasks on trial. Tasks and machines that keep failing together are separated, also by an
 // entry.
 
-// avoidPairs are the tasks of a request that are separated from machines.
+// avoidPairs are the tasks of a request that are separated from machines. They outlive
+// the request: while the only task of a service waits for its restart, nothing is wanted,
+// and the schedd withdraws the request.
 type avoidPairs map[string]map[string]time.Time // by machine, by task: until when
 
 // minFailures is how many tasks of a request must fail on a machine before all of them
@@ -30,7 +32,7 @@ const minFailures = 3
 // recordAttemptEnd handles the report of an attempt's end.
 func (c blackHoleDetector) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Outcome) {
 	if o.GetVerdict() == wire.Outcome_GONE {
-		c.removeAvoidPairs(now, s.requests[o.GetRequest()], o.GetTask())
+		c.removeAvoidPairs(now, s, o.GetRequest(), o.GetTask())
 		return
 	}
 	pair, found := c.blackHoles.AddOutcome(now, blackhole.AttemptOutcome{
@@ -39,25 +41,28 @@ func (c blackHoleDetector) recordAttemptEnd(now time.Time, s *scheddState, o *wi
 		RunTime: time.Duration(o.GetRan()), Reason: shortenText(o.GetReason()),
 	})
 	if found {
-		c.addAvoidPair(now, s.requests[o.GetRequest()], pair)
+		c.addAvoidPair(now, s, o.GetRequest(), pair)
 	}
 	c.changed = c.changed || o.GetVerdict() != wire.Outcome_GOOD || c.blackHoles.HasPending()
 }
 
 // removeAvoidPairs removes the avoid pairs of a task that no longer runs. The request's
 // other tasks may use the machines again.
-func (c blackHoleDetector) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
-	if r == nil {
-		return
-	}
-	for _, machine := range slices.Sorted(maps.Keys(r.avoidPairs)) {
-		if _, stored := r.avoidPairs[machine][task]; stored {
-			delete(r.avoidPairs[machine], task)
+func (c blackHoleDetector) removeAvoidPairs(now time.Time, s *scheddState, request uint64, task string) {
+	pairs := s.avoidPairs[request]
+	for _, machine := range slices.Sorted(maps.Keys(pairs)) {
+		if _, stored := pairs[machine][task]; stored {
+			if delete(pairs[machine], task); len(pairs[machine]) == 0 {
+				delete(pairs, machine)
+			}
 			c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs,
 				ledger.AvoidPair{Task: task, Machine: machine, Until: now})
 			c.commitBy(now)
 			c.changed = true
 		}
+	}
+	if len(pairs) == 0 {
+		delete(s.avoidPairs, request)
 	}
 }
 
@@ -71,23 +76,33 @@ func shortenText(reason string) string {
 }
 
 // addAvoidPair adds an avoid pair, here and to the pending entry.
-func (c blackHoleDetector) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
+func (c blackHoleDetector) addAvoidPair(now time.Time, s *scheddState, request uint64, pair blackhole.AvoidPair) {
 	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until,
 		"reason", pair.Reason)
 	c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs,
 		ledger.AvoidPair{Task: pair.Task, Machine: pair.Machine, Until: pair.Until, Reason: pair.Reason})
 	c.commitBy(now)
-	if r == nil {
-		return
+	if s.avoidPairs == nil {
+		s.avoidPairs = map[uint64]avoidPairs{}
 	}
-	if r.avoidPairs == nil {
-		r.avoidPairs = avoidPairs{}
+	pairs := s.avoidPairs[request]
+	if pairs == nil {
+		if len(s.avoidPairs) >= maxRequests {
+			s.dropUnusedPairs()
+		}
+		pairs = avoidPairs{}
+		s.avoidPairs[request] = pairs
 	}
-	if r.avoidPairs[pair.Machine] == nil {
-		r.avoidPairs[pair.Machine] = map[string]time.Time{}
+	if pairs[pair.Machine] == nil {
+		pairs[pair.Machine] = map[string]time.Time{}
 	}
-	r.avoidPairs[pair.Machine][pair.Task] = pair.Until
+	pairs[pair.Machine][pair.Task] = pair.Until
 	c.grants().setNextSweep(pair.Until)
+}
+
+// dropUnusedPairs drops the avoid pairs of requests that want nothing at present.
+func (s *scheddState) dropUnusedPairs() {
+	maps.DeleteFunc(s.avoidPairs, func(id uint64, _ avoidPairs) bool { return s.requests[id] == nil })
 }
 
 // commitBy ensures that the pending entry is committed soon, even without grants.
@@ -100,15 +115,16 @@ func (c blackHoleDetector) commitBy(now time.Time) {
 // addAvoided adds the machines of a request's avoid pairs to avoid. That needs as many
 // separated tasks as the request wants now, or several. The schedd decides which task
 // gets a claim, so a single separated task does not stop the others.
-func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[string]string {
-	for machine, tasks := range r.avoidPairs {
+func (s *scheddState) addAvoided(now time.Time, r *scheddRequest, avoid map[string]string) map[string]string {
+	pairs := s.avoidPairs[r.Key.ID]
+	for machine, tasks := range pairs {
 		for task, until := range tasks {
 			if !now.Before(until) {
 				delete(tasks, task)
 			}
 		}
 		if len(tasks) == 0 {
-			delete(r.avoidPairs, machine)
+			delete(pairs, machine)
 		} else if len(tasks) >= min(r.wanted, minFailures) {
 			if avoid == nil {
 				avoid = map[string]string{}

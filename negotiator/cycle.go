@@ -117,7 +117,7 @@ func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 			for name := range r.Avoid {
 				c.grants().setNextSweep(r.refusals[name].until)
 			}
-			r.Avoid = r.addAvoidedMachines(avoided, r.addAvoided(now, r.Avoid))
+			r.Avoid = r.addAvoidedMachines(avoided, s.addAvoided(now, r, r.Avoid))
 			list = append(list, r)
 		}
 	}

@@ -166,6 +166,7 @@ func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
 	}
 	s.rememberRunning()
 	s.sendQueue, s.awaySince, s.requests, s.adBytes = nil, now, map[uint64]*scheddRequest{}, 0
+	s.avoidPairs = nil
 	c.changed = true
 	c.policyWaiters.confirm(s.name, math.MaxUint64)
 }

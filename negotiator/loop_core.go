@@ -146,6 +146,17 @@ func (v *ScheddSession) TakeMessages(now time.Time) (messages []*wire.ToSchedd, 
 	return messages, !since.IsZero() && now.Sub(since) > maxUnverifiedAge, ended
 }
 
+// Administer has a command of an administrator committed with the next entry, and reports
+// whether this negotiator leads. ProcessEvents calls done with the result.
+func (c *LoopCore) Administer(command ledger.AdminCommand, done func(error)) bool {
+	if c.loop.cell == nil {
+		return false
+	}
+	pending := &c.loop.cell.pendingEntry
+	pending.adminCommands = append(pending.adminCommands, adminCommand{command, done})
+	return true
+}
+
 // RunPeriodic must be called every CyclePeriod. It charges usage and makes a cycle due.
 func (c *LoopCore) RunPeriodic(now time.Time) {
 	if c.loop.cell != nil {

@@ -22,8 +22,8 @@ func (c *leaderState) broadcastPolicy() {
 		}
 		if c.policyMessages.version != l.PolicyVersion()+1 {
 			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.SettingText(ledger.SettingDefaultQuota) == "none",
-				DefaultQueue: l.SettingText(ledger.SettingDefaultQueue),
-				Distributed:  l.SettingOn(ledger.SettingDistributed)}
+				DefaultQueue: l.SettingText(ledger.SettingDefaultQueue), Secrets: ledger.SecretsDigest(l),
+				Distributed: l.SettingOn(ledger.SettingDistributed)}
 			for _, q := range l.Queues() {
 				m.Queues = append(m.Queues, queueMessage(q))
 				m.Admission = m.Admission || q.Queued.Any() || q.QueuedAmounts.Any()

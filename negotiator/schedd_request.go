@@ -19,7 +19,8 @@ type scheddState struct {
 	sendQueue         *sendQueue // nil: it is away
 	awaySince         time.Time
 	requests          map[uint64]*scheddRequest
-	adBytes           int // size of the requests' ads
+	avoidPairs        map[uint64]avoidPairs // by request, also where a request wants nothing at present
+	adBytes           int                   // size of the requests' ads
 	usage             map[fairshare.Submitter]roost.Resources
 	unansweredGrants  int // number of unanswered grants
 	demand            map[quotaAccount]resourceDemand
@@ -44,8 +45,7 @@ type scheddRequest struct {
 	noWait    int // of those, tasks that must not wait in node queues
 	lostTasks int // of those, tasks whose node was lost
 
-	newTasks          int // tasks in this cycle that are not lost ones; they go first
-	avoidPairs        avoidPairs
+	newTasks          int                      // tasks in this cycle that are not lost ones; they go first
 	unseenGrants      []uint64                 // grants not yet subtracted from wanted, in order
 	reportsSeenGrants bool                     // the schedd reports which grants it has subtracted
 	refusals          map[string]*claimRefusal // by machine

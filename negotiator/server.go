@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/sealing"
 )
 
 // defaultPeriod is the longest time between two cycles if the node file does not set it.
@@ -38,6 +41,7 @@ type replicatedServer struct {
 	identity *rpc.Identity
 	dial     func(address string) (*grpc.ClientConn, error) // connects to another negotiator
 	exporter *metrics.Exporter
+	keys     *sealing.KeyStore
 }
 
 // Run serves as the negotiator of node until ctx ends. The other nodes that its file
@@ -96,9 +100,28 @@ func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (
 	if dial == nil {
 		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, peer.Negotiator) }
 	}
+	keys, err := sealing.Open(filepath.Join(dir, secretKeysFile))
+	if err != nil {
+		return nil, err
+	}
 	l := newLoop(node.Name, settings.Address, record, leadership, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
 	l.legacyAccounts, l.onLegacyTaken = readLegacyAccounts(dir, log), func() { setAsideLegacyFiles(dir, log) }
-	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial}, nil
+	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial, keys: keys}, nil
+}
+
+// secretKeysFile is the file with the keys of secrets, in the negotiator's directory.
+const secretKeysFile = "secret-keys"
+
+// secretStore returns what serves the secrets of users.
+func (s *replicatedServer) secretStore() *secretStore {
+	others := slices.DeleteFunc(slices.Clone(s.config.Negotiators), func(a string) bool { return a == s.address })
+	return &secretStore{ledgerAdmin: s.decisionLoop, keys: s.keys, others: others, dial: s.dial,
+		verifyLeader: s.replica.Verify, log: s.log, usesKey: func(id string) (used bool) {
+			s.ledgerStore.view(func(l *ledger.Ledger) {
+				used = slices.ContainsFunc(ledger.SecretsOf(l, ""), func(o ledger.Secret) bool { return o.Key == id })
+			})
+			return used
+		}}
 }
 
 // openExporter opens the address of the metrics, if the node file names one.
@@ -120,7 +143,8 @@ const shutdownTimeout = 5 * time.Second
 func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	admin := &adminService{ledgerAdmin: s.decisionLoop, nodeName: s.node, leadership: s.leadership, dial: s.dial}
+	admin := &adminService{ledgerAdmin: s.decisionLoop, nodeName: s.node, leadership: s.leadership, dial: s.dial,
+		secrets: s.secretStore()}
 	wire.RegisterNegotiatorServer(to, &grpcService{loop: s.decisionLoop, admin: admin, name: s.node, log: s.log,
 		verifyLeader: s.replica.Verify})
 	s.replica.Register(to)
@@ -194,6 +218,7 @@ func (s *replicatedServer) advertise(ctx context.Context) {
 			ad.SetString("Leader", p.leader)
 		}
 		ad.SetInt(roost.AttrDaemonStart, client.Started()/int64(time.Second))
+		s.config.DescribeMetrics(ad, "")
 		client.Update(ad.String(), nil)
 		select {
 		case <-changed:

@@ -165,7 +165,12 @@ func (s *Schedd) maybeCheckpoint() {
 
 // submitLimits are what a submit is held against.
 func (s *Schedd) submitLimits() queue.SubmitLimits {
-	return queue.SubmitLimits{
+	maxLog := 0
+	if s.replicated != nil {
+		maxLog = journal.MaxSubmission
+	}
+	limits := queue.SubmitLimits{
+		MaxLog:    maxLog,
 		NewSecret: newImageSecret, MaxQueued: s.node.Schedd.MaxQueued, MaxPerUser: s.node.Schedd.MaxOfUser,
 		Domain: s.node.FileSystemDomain, LastSeq: s.lastHistorySeq,
 		JobsByKey: func(key string) (ids []roost.JobID) {
@@ -187,6 +192,10 @@ func (s *Schedd) submitLimits() queue.SubmitLimits {
 			return true, st.Counts[roost.Completed] == st.Tasks && st.Failed == 0, true
 		},
 	}
+	if s.pastJobs != nil {
+		s.pastJobs(&limits)
+	}
+	return limits
 }
 
 // newImageSecret makes that of the keys of a job's images.
@@ -256,18 +265,24 @@ func (j *jobArchive) sweepHistory(now time.Time) error {
 	}
 }
 
-// sweepScripts removes the scripts that no job names any more, and has the checkpoint
-// server keep those that jobs name.
+// sweepScripts removes the scripts that no job names any more. It has the checkpoint
+// server keep the scripts and the stored files of the jobs of the queue.
 func (j *jobArchive) sweepScripts(ctx context.Context, now time.Time) error {
 	inUse := func() (used []queue.UserScript, err error) {
 		err = j.loop.CallLoop(ctx, func(time.Time) { used = j.queue.UserScripts() })
+		return used, err
+	}
+	stored := func() (used []queue.UserScript, err error) {
+		err = j.loop.CallLoop(ctx, func(time.Time) {
+			used = append(j.queue.UserScripts(), queue.StoredFiles(j.queue)...)
+		})
 		return used, err
 	}
 	err := j.transfers.Scripts.Sweep(now, inUse)
 	if j.node.CellQueue == nil { // of its own users a schedd has the scripts here
 		return err
 	}
-	used, uerr := inUse()
+	used, uerr := stored()
 	if uerr == nil {
 		uerr = j.transfers.RetainScripts(ctx, used)
 	}

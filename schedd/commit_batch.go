@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 // leaves before the fact on which it depends.
 type commitBatch struct {
 	events    []queue.JobEvent
+	turns     []int // the numbers of events after each turn that had some
 	messages  []outgoingMessage
 	callbacks []func()
 	urgent    bool      // somebody waits for it
@@ -86,11 +88,65 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 // confirmLeader confirms that this host still leads before messages of a batch leave
 // whose events were not just committed. A leader that was deposed in a pause would
 // otherwise renew leases of which its successor does not know.
+//
+// A pause between the confirmation and the write of a renewal does no harm, however long
+// it is. The lease counts from when the renewal was decided, and not from when the node
+// reads it. That was before the confirmation, at which this host led; so it was before
+// any successor took up the attempt. The successor counts a whole lease from then, and
+// waits for its end before it starts the task again. Other messages rest on facts that
+// are in the log, which the successor knows; and a node drops them once the session of
+// the successor has begun.
 func (r *ReplicatedLog) confirmLeader(ctx context.Context, b *commitBatch) error {
-	if r == nil || len(b.events) > 0 || len(b.messages)+len(b.callbacks) == 0 {
+	if r == nil || !b.needsConfirmation() {
 		return nil
 	}
 	return r.Confirm(ctx)
+}
+
+// needsConfirmation reports whether something leaves with a batch that no event of it has
+// just confirmed.
+func (b *commitBatch) needsConfirmation() bool {
+	return len(b.events) == 0 && len(b.messages)+len(b.callbacks) > 0
+}
+
+// unconfirmedRenewals are renewals of leases of a replicated queue that pass by a log
+// which cannot be written now. They too may leave only when this host has been confirmed
+// to lead after they were decided: see confirmLeader.
+type unconfirmedRenewals struct {
+	mu       sync.Mutex
+	messages []outgoingMessage
+	running  bool
+}
+
+// send sends a renewal after the next confirmation, and does not wait for it. One
+// confirmation is for all that were decided before it began. Those are dropped for which
+// there is none.
+func (u *unconfirmedRenewals) send(ctx context.Context, confirm func(context.Context) error, m outgoingMessage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.messages = append(u.messages, m)
+	if !u.running {
+		u.running = true
+		go u.sendAll(ctx, confirm)
+	}
+}
+
+func (u *unconfirmedRenewals) sendAll(ctx context.Context, confirm func(context.Context) error) {
+	for {
+		u.mu.Lock()
+		all := u.messages
+		u.messages, u.running = nil, len(all) > 0
+		u.mu.Unlock()
+		if len(all) == 0 {
+			return
+		}
+		if confirm(ctx) != nil {
+			continue
+		}
+		for _, m := range all {
+			m.to.out.Put(m.message)
+		}
+	}
 }
 
 // traceEvents marks events that are on disk as stages of their tasks.
@@ -101,6 +157,19 @@ func traceEvents(events []queue.JobEvent) {
 	for _, e := range events {
 		tasktrace.Mark(e.Type.String(), tasktrace.Task{Job: e.Job, Index: uint32(e.Index), Attempt: uint32(e.Attempt)})
 	}
+}
+
+// endTurn notes that what comes next is of another turn of the loop.
+func (b *commitBatch) endTurn() {
+	if n := len(b.events); n > 0 && (len(b.turns) == 0 || b.turns[len(b.turns)-1] != n) {
+		b.turns = append(b.turns, n)
+	}
+}
+
+// endsTurn reports whether the first n events are those of whole turns.
+func (b *commitBatch) endsTurn(n int) bool {
+	_, found := slices.BinarySearch(b.turns, n)
+	return found
 }
 
 // deferUntil lets a batch wait for company, and no longer than until then.
@@ -123,9 +192,9 @@ type batchWriter struct {
 // that writes checkpoints. The log is cut between the events that it includes and those
 // that the loop has added since.
 func (w *batchWriter) writeBatch(ctx context.Context, b *commitBatch) error {
-	events := b.events
+	from := 0
 	if b.checkpoint != nil {
-		if err := w.appendEvents(ctx, events[:b.covered]); err != nil {
+		if err := w.appendEvents(ctx, b, 0, b.covered); err != nil {
 			return err
 		}
 		if err := w.reserve.RetryWrite(ctx, func() error {
@@ -134,13 +203,26 @@ func (w *batchWriter) writeBatch(ctx context.Context, b *commitBatch) error {
 			return err
 		}
 		w.checkpoints <- b.checkpoint // there is room: the loop takes no second one before the first is written
-		events = events[b.covered:]
+		from = b.covered
 	}
-	return w.appendEvents(ctx, events)
+	return w.appendEvents(ctx, b, from, len(b.events))
 }
 
-func (w *batchWriter) appendEvents(ctx context.Context, events []queue.JobEvent) error {
-	return w.reserve.RetryWrite(ctx, func() error { return w.journal.Append(events) })
+// appendEvents appends some events of a batch. Those of a replicated journal may have to
+// be cut into several of its batches, where a crash in between does no harm. What waits
+// for the events waits for all of them.
+func (w *batchWriter) appendEvents(ctx context.Context, b *commitBatch, from, to int) error {
+	for from < to {
+		var n int
+		if err := w.reserve.RetryWrite(ctx, func() (err error) {
+			n, err = w.journal.AppendPart(b.events[from:to], func(i int) bool { return b.endsTurn(from + i) })
+			return err
+		}); err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
 }
 
 // runCheckpointer writes checkpoints, beside the committer, until the channel is closed.

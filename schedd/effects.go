@@ -64,7 +64,11 @@ func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
 		SinceNs: int64(e.Since)}}}
 	began, p := roost.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
-		p.session.out.Put(m)
+		if s.replicated == nil {
+			p.session.out.Put(m)
+		} else {
+			s.unconfirmed.send(s.daemonContext, s.replicated.Confirm, outgoingMessage{e.Node, p.session, m})
+		}
 		return
 	}
 	s.sendTo(e.Node, m)

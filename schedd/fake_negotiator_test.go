@@ -1,11 +1,13 @@
 package schedd
 
 import (
+	"context"
 	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -23,6 +25,9 @@ type fakeNegotiator struct {
 	demands  chan *wire.Demand
 	hellos   chan *wire.ScheddHello
 	outcomes chan *wire.Outcome
+
+	// answers what is asked of secrets; nil: it does not lead
+	secrets func(context.Context, *wire.SecretsRequest) (*wire.SecretsReply, error)
 
 	mu           sync.Mutex
 	claimBy      int64                            // of its grants
@@ -155,6 +160,16 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 			}
 		}
 	}
+}
+
+func (n *fakeNegotiator) ReadSecrets(ctx context.Context, req *wire.SecretsRequest) (*wire.SecretsReply, error) {
+	n.mu.Lock()
+	answer := n.secrets
+	n.mu.Unlock()
+	if answer == nil {
+		return nil, roost.Unavailable
+	}
+	return answer(ctx, req)
 }
 
 func (n *fakeNegotiator) by() int64 {

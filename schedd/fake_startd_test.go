@@ -27,6 +27,7 @@ type fakeStartd struct {
 	signals            chan *wire.Signal
 	messages           chan *wire.Message
 	limits             chan *wire.Limit
+	secrets            chan *wire.PlaceSecrets
 	renewed            chan *wire.RenewLeases
 	restored           chan []byte   // what PutImage brought
 	images             chan []byte   // what FetchImage gives, one after the other
@@ -55,6 +56,7 @@ func serveStartd(t testing.TB, address string) *fakeStartd {
 		shells:             make(chan *fakeShell, 100), claimRequests: make(chan *wire.ClaimRequest, 100),
 		launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100),
 		messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100),
+		secrets: make(chan *wire.PlaceSecrets, 100),
 		renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterStartdServer(s, f) })
@@ -62,7 +64,11 @@ func serveStartd(t testing.TB, address string) *fakeStartd {
 }
 
 func (f *fakeStartd) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
-	if m, err := stream.Recv(); err != nil || m.GetHello() == nil {
+	m, err := stream.Recv()
+	if stream.Context().Err() != nil { // of a schedd that has ended meanwhile
+		return stream.Context().Err()
+	}
+	if err != nil || m.GetHello() == nil {
 		f.t.Errorf("a session began with %v, %v", m, err)
 		return err
 	}
@@ -118,6 +124,8 @@ func (f *fakeStartd) onMessage(m *wire.ToStartd) {
 		}
 	case *wire.ToStartd_Limit:
 		f.limits <- m.Limit
+	case *wire.ToStartd_Secrets:
+		f.secrets <- m.Secrets
 	case *wire.ToStartd_Launch:
 		f.launched <- m.Launch
 	case *wire.ToStartd_Acknowledge:

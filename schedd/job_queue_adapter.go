@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -32,12 +33,34 @@ func (w jobQueueAdapter) Lease(id dispatch.RequestID) time.Duration {
 	return w.node.Schedd.JobLease
 }
 
-// LostAfter implements dispatch.JobQueue.
-func (w jobQueueAdapter) LostAfter(id dispatch.RequestID) (time.Duration, bool) {
-	if r, ok := w.queue.Request(queue.RequestID(id)); ok && r.Service != nil {
-		return r.Service.LostAfter, r.Service.Overlap
+// SilenceRules implements dispatch.JobQueue. A task of a service is lost when its machine
+// has been silent for as long as the collectors wait before they say so, or when a
+// replacement may start, if that is sooner.
+func (w jobQueueAdapter) SilenceRules(id dispatch.RequestID) dispatch.SilenceRules {
+	r, ok := w.queue.Request(queue.RequestID(id))
+	if !ok || r.Service == nil {
+		return dispatch.SilenceRules{}
 	}
-	return 0, false
+	s := dispatch.SilenceRules{NotedAfter: roost.SilentAfter, LostAfter: r.Service.LostAfter,
+		Overlap: r.Service.Overlap}
+	if s.LostAfter > 0 {
+		s.NotedAfter = min(s.NotedAfter, s.LostAfter)
+	}
+	return s
+}
+
+// RecordSilence implements dispatch.JobQueue.
+func (w jobQueueAdapter) RecordSilence(a roost.AttemptID, node string) {
+	if e, ok := w.queue.RecordSilence(w.clock.now, a, node); ok {
+		w.commitEvents(e)
+	}
+}
+
+// RecordReturn implements dispatch.JobQueue.
+func (w jobQueueAdapter) RecordReturn(a roost.AttemptID) {
+	if e, ok := w.queue.RecordReturn(w.clock.now, a); ok {
+		w.commitEvents(e)
+	}
 }
 
 // Assign implements dispatch.JobQueue.
@@ -158,6 +181,10 @@ func (w jobQueueAdapter) IsMovable(a roost.AttemptID) bool {
 func (s *Schedd) resumeLogged() {
 	var live []dispatch.RecoveredAttempt
 	for _, a := range s.queue.ActiveAttempts() {
+		if s.replicated != nil && !a.StartTime && mutant.Active(mutant.UnstartedForgotten) {
+			jobQueueAdapter{s}.RecordLost(a.Attempt, "its leader has died")
+			continue
+		}
 		live = append(live, dispatch.RecoveredAttempt{
 			Attempt: a.Attempt, Request: dispatch.RequestID(a.Request.ID), Node: a.Node, Address: a.Address,
 			Claim:   a.Claim,

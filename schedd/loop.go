@@ -68,6 +68,7 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 			return ctx.Err()
 		case event := <-s.inbox:
 			s.runTurn(event)
+			s.pending.endTurn()
 			if s.dispatch.BecameIdle() {
 				if wait := s.tickDelay(readClocks(), maxTick); time.Until(wake) > wait {
 					wake = time.Now().Add(wait)
@@ -84,6 +85,7 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 		case <-timer.C:
 			s.clock = readClocks()
 			s.tick()
+			s.pending.endTurn()
 			wait := s.tickDelay(readClocks(), maxTick)
 			wake = time.Now().Add(wait)
 			timer.Reset(wait)
@@ -148,6 +150,8 @@ func (s *Schedd) handle(event any, now time.Time) {
 		s.leader.OnDisconnected(n)
 	case negotiation.LeaderMessage:
 		s.leader.OnMessage(n)
+	case transfer.SecretsRead:
+		transfer.OnSecretsRead(s.transfers, n)
 	case transfer.InputSent:
 		s.transfers.OnInputSent(n, now)
 	case transfer.OutputStored:
@@ -163,10 +167,12 @@ func (s *Schedd) handle(event any, now time.Time) {
 // sends messages to nodes, to the negotiator and to watchers.
 func (s *Schedd) react(now time.Time) {
 	makeDueRuns(s, now)
+	scaleServices(s, now)
 	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
 	}
+	transfer.RenewSecrets(s.transfers, s.leader.Policy().GetSecrets())
 	for events := s.queue.HealthRestarts(now); len(events) > 0; events = s.queue.HealthRestarts(now) {
 		s.commitEvents(events...)
 	}
@@ -191,6 +197,11 @@ func (s *Schedd) react(now time.Time) {
 	}
 	for _, l := range s.queue.TakeChangedLimits() {
 		s.sendLimits(l)
+	}
+	for _, r := range s.queue.TakeResizes() {
+		if size, ok := s.queue.WantedSize(r.Attempt); ok { // else its machine has answered before a restart
+			sendResize(s, size)
+		}
 	}
 	for _, a := range s.queue.TakeChangedHosts() {
 		s.sendHostFiles(a)
@@ -284,6 +295,10 @@ func (s *Schedd) sendToLazily(node string, m *wire.ToStartd) bool {
 	if p == nil || p.session == nil {
 		return false
 	}
+	if s.replicated != nil && mutant.Active(mutant.ActsUncommitted) {
+		p.session.out.Put(m)
+		return true
+	}
 	s.pending.messages = append(s.pending.messages, outgoingMessage{node, p.session, m})
 	s.pending.deferUntil(s.clock.now.Add(lazyCommitDelay))
 	return true
@@ -326,7 +341,7 @@ func (s *Schedd) tickDelay(from clockReading, wait time.Duration) time.Duration 
 	if at := s.queue.NextDue(); !at.IsZero() {
 		wait = min(wait, at.Sub(from.now))
 	}
-	for _, at := range []time.Time{s.queue.NextRestart(), s.queue.NextEviction()} {
+	for _, at := range []time.Time{s.queue.NextRestart(), s.queue.NextEviction(), s.queue.NextScaling()} {
 		if !at.IsZero() {
 			wait = min(wait, at.Sub(from.now))
 		}

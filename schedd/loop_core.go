@@ -89,9 +89,22 @@ type NegotiatorSession struct {
 // renewed after renew at the latest; 0: after the usual time.
 func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64, started time.Time,
 	beyond EffectRunner) *LoopCore {
+	return newCore(nil, name, domain, lease, renew, q, starts, past, started, beyond)
+}
+
+// NewReplicatedCore is NewCore for the schedd of a replicated queue, while its host
+// leads. Starts is the number of the start among those of all hosts.
+func NewReplicatedCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64,
+	started time.Time, beyond EffectRunner) *LoopCore {
+	return newCore(&ReplicatedLog{Incarnation: starts}, name, domain, lease, renew, q, starts, past, started, beyond)
+}
+
+func newCore(log *ReplicatedLog, name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64,
+	started time.Time, beyond EffectRunner) *LoopCore {
 	node := &config.Node{Name: name, FileSystemDomain: domain,
 		Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
 	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
+	s.replicated = log
 	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past,
 		new(notify.Notifier), transfer.NewUserAgents()
 	s.sessions.Store(starts << incarnationBits)
@@ -101,7 +114,7 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 	}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, opt)
 	c := &LoopCore{schedd: s, effects: beyond}
-	s.effects, s.fetcher = simEffects{c}, simEffects{c}
+	s.effects, s.fetcher, s.pastJobs = simEffects{c}, simEffects{c}, c.setPastJobs
 	s.assemble()
 	s.transfers.Start(s.daemonContext)
 	s.service.Start(s.daemonContext)
@@ -208,7 +221,7 @@ func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.Tak
 func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, specs []queue.SubmitSpec,
 	done func(ids []roost.JobID, repeated bool)) error {
 	c.setClock(m)
-	s, limits := c.schedd, c.submitLimits()
+	s, limits := c.schedd, c.schedd.submitLimits()
 	if !s.queue.HasSubmission(who, key, limits) {
 		if err := s.leader.AdmitWithoutLeader(m.Now, who, specs); err != nil {
 			return err
@@ -223,14 +236,13 @@ func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, 
 	return nil
 }
 
-func (c *LoopCore) submitLimits() queue.SubmitLimits {
-	l := c.schedd.submitLimits()
+// setPastJobs has a submission held against the history that the caller of the core has.
+func (c *LoopCore) setPastJobs(l *queue.SubmitLimits) {
 	l.NewSecret, l.JobsByKey = c.effects.Secret, c.effects.PastKey
 	l.PastJob = func(seq uint64) (ended, succeeded, known bool) {
 		succeeded, known = c.effects.Past(seq)
 		return known, succeeded, known
 	}
-	return l
 }
 
 // Act does what a user wishes; done is called when it is on disk.
@@ -298,6 +310,10 @@ func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
 func (b *CommitBatch) Checkpoint() (c *journal.QueueCheckpoint, covered int) {
 	return b.batch.checkpoint, b.batch.covered
 }
+
+// NeedsConfirmation reports whether a leader must be confirmed before what waits for the
+// batch leaves. The queue is a replicated one.
+func (b *CommitBatch) NeedsConfirmation() bool { return b.batch.needsConfirmation() }
 
 // Nodes are those to whom something is said that rests on a batch, in order.
 func (b *CommitBatch) Nodes() []string {

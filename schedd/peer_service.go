@@ -20,6 +20,7 @@ func newPeerService(s *Schedd) *peers.Service {
 		to func(*wire.WatchEvent) error) error {
 		return api.SendWatch(ctx, s.service, req, who, to)
 	}
+	n.WaitsFor = func(ctx context.Context) (*wire.WaitSummary, error) { return api.LocalWaits(ctx, s.service) }
 	n.ShellFor = func(ctx context.Context, first *wire.ShellInput, who queue.CallerIdentity,
 		receive func() (*wire.ShellInput, error), send func(*wire.ShellOutput) error) error {
 		return api.RunShell(ctx, s.service, who, api.UserShell{First: first, Receive: receive, Send: send})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,15 @@ func (f *fakePeerSchedd) Why(_ context.Context, req *wire.WhyRequest) (*wire.Why
 	return &wire.WhyReply{Summary: "because of " + req.GetId()}, nil
 }
 
+// Waits says more than it may. A job is another schedd's, a band is none, and a reason is
+// a text.
+func (f *fakePeerSchedd) Waits(context.Context, *wire.WaitsRequest) (*wire.WaitSummary, error) {
+	return &wire.WaitSummary{QueuedTasks: 10, RunningTasks: 4,
+		Waiting: []*wire.WaitReasonCount{{Reason: "busy", Tasks: 3}, {Reason: strings.Repeat("x", 33), Tasks: 2}},
+		Oldest: []*wire.OldestWait{{Band: "batch", Id: "5.far", Since: 7},
+			{Band: "production", Id: "6.submit", Since: 1}, {Band: "none", Id: "5.far", Since: 1}}}, nil
+}
+
 // newPeerPool starts a schedd that knows two others: one that answers, and one whose
 // address nobody listens at.
 func newPeerPool(t *testing.T) (*testPool, *fakePeerSchedd, *fakePeerCollector) {
@@ -106,6 +116,37 @@ func (p *testPool) pool(at string, sel *wire.Selection) (rows []string, err erro
 		}
 	}
 	return rows, err
+}
+
+// TestPoolWaits asks what the tasks of all schedds wait for. One of them does not answer.
+func TestPoolWaits(t *testing.T) {
+	p, _, _ := newPeerPool(t)
+	p.submit("k", 3, "")
+	own, err := p.client.Health(p.ctx(), &wire.HealthRequest{Waiting: true})
+	if err != nil || own.GetPoolWaits() != nil {
+		t.Fatalf("%v, %v", own, err)
+	}
+	h, err := p.client.Health(p.ctx(), &wire.HealthRequest{Waiting: true, PoolWaits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, tasks := h.GetPoolWaits(), map[string]uint64{}
+	for _, r := range w.GetWaiting() {
+		tasks[r.GetReason()] = r.GetTasks()
+	}
+	for _, r := range h.GetWaiting() {
+		tasks[r.GetReason()] -= r.GetTasks()
+	}
+	if tasks["busy"] != 3 || tasks["other"] != 2 {
+		t.Errorf("waiting: %v, own %v", w.GetWaiting(), h.GetWaiting())
+	}
+	if len(w.GetOldest()) != 1 || w.GetOldest()[0].GetId() != "5.far" {
+		t.Errorf("the oldest: %v", w.GetOldest())
+	}
+	if w.GetQueuedTasks() != 10+h.GetQueuedTasks() || w.GetRunningTasks() != 4+h.GetRunningTasks() ||
+		h.GetPoolSchedds() != 2 || !slices.Equal(h.GetSilentSchedds(), []string{"lost"}) {
+		t.Errorf("got %v", h)
+	}
 }
 
 func TestQueryPool(t *testing.T) {

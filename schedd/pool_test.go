@@ -87,7 +87,7 @@ func (p *testPool) start() {
 }
 
 func (p *testPool) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	p.Cleanup(cancel)
 	return ctx
 }

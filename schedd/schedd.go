@@ -49,6 +49,8 @@ type Schedd struct {
 	journal       *journal.Journal
 	replicated    *ReplicatedLog // nil: the journal is on this host only
 	history       *history.History
+	// of a simulation: says what is known of past jobs, in place of history
+	pastJobs      func(*queue.SubmitLimits)
 	feed          *feed.Feed                             // for the accountant; nil in a simulation
 	accountantAt  atomic.Pointer[string]                 // address that an accountant has said
 	spentBudgets  atomic.Pointer[admission.SpentBudgets] // that an accountant has said
@@ -61,8 +63,9 @@ type Schedd struct {
 	logSize       atomic.Int64  // bytes in the log since the last checkpoint
 	logWriteSince atomic.Int64  // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
 	checkpointing atomic.Bool   // a checkpoint is decided and not yet written
-	spawnCalls    atomic.Int32  // calls of jobs under way
-	jobTable      api.JobTable  // of the queue, for lists
+	unconfirmed   unconfirmedRenewals
+	spawnCalls    atomic.Int32 // calls of jobs under way
+	jobTable      api.JobTable // of the queue, for lists
 	admins        peers.JobAdmins
 	metrics       loopMetrics
 
@@ -123,6 +126,7 @@ func run(ctx context.Context, s *Schedd) error {
 	node, identity := s.node, s.identity
 	s.effects = daemonEffects{s}
 	s.peerSchedds = peers.New(node.Name, identity, s.log)
+	s.peerSchedds.CellQueue = node.CellQueueName()
 	// Naively the daemon would listen when it has read its log. But a client that is
 	// refused tries again after a second: it waits in the queue of the socket instead.
 	listeners, err := s.openListeners()
@@ -135,7 +139,9 @@ func run(ctx context.Context, s *Schedd) error {
 		return err
 	}
 	s.metrics.Schedd = metrics.NewSchedd(exporter.Registry(), s.stateDir())
+	s.metrics.users = metrics.NewUsers(exporter.Users())
 	s.metrics.Snapshots.OnStale(s.metrics.wakeLoop)
+	s.metrics.users.Snapshots.OnStale(s.metrics.wakeLoop)
 	if err := s.openState(); err != nil {
 		closeAll(listeners)
 		exporter.Close()
@@ -152,7 +158,7 @@ func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, star
 		peers:   make(map[string]*nodeConn),
 		pending: &commitBatch{},
 	}
-	s.metrics = loopMetrics{metrics.NewSchedd(nil, ""), s}
+	s.metrics = loopMetrics{metrics.NewSchedd(nil, ""), metrics.NewUsers(nil), s}
 	return s
 }
 
@@ -229,6 +235,9 @@ func (s *Schedd) assemble() {
 		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
 		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
 		FileServer: s.node.ImageServer,
+		Negotiators: func(ctx context.Context) ([]string, error) {
+			return s.service.NegotiatorAddresses(ctx)
+		},
 	})
 	s.leader = negotiation.New(negotiation.Config{
 		Host: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started, Negotiators: s.node.Negotiators,

@@ -67,5 +67,6 @@ func (s *Schedd) buildAd(l scheddLoad, started int64) string {
 	ad.SetInt(roost.AttrNumTasks, int64(l.queued))
 	ad.SetInt(roost.AttrNumRunning, int64(l.running))
 	ad.SetInt(roost.AttrDaemonStart, started/int64(time.Second))
+	s.node.DescribeMetrics(ad, "")
 	return ad.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // onSessionOpened compares what a node has with what the books say.
@@ -37,6 +38,7 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 		if c.GetRunning() && s.queue.IsLive(a) && s.queue.NodeOf(a) == p.Name {
 			s.recordStarted(a)
 			s.onUserSuspension(p.Name, a, c.GetSuspended(), now)
+			transfer.NoteSecrets(s.transfers, a, c.GetSecrets())
 		}
 		if c.GetExited() != nil {
 			s.onExited(p, c.GetExited(), now)
@@ -45,6 +47,9 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 		}
 		if l, ok := s.queue.AttemptLimits(a); ok && c.GetExited() == nil {
 			s.sendLimits(l) // likewise
+		}
+		if r, ok := s.queue.WantedSize(a); ok && c.GetExited() == nil {
+			sendResize(s, r) // likewise
 		}
 		if c.GetExited() == nil && s.queue.HasReleasedNodes(a) {
 			s.sendHostFiles(a)
@@ -93,10 +98,15 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 		}
 	case *wire.FromStartd_Usage:
 		s.service.OnUsageReport(p.Name, m.Usage)
+		noteUse(s, p, m.Usage)
 	case *wire.FromStartd_Suspended:
 		s.onOwnerSuspension(p, m.Suspended, now)
 	case *wire.FromStartd_Health:
 		recordHealth(s, p, m.Health, now)
+	case *wire.FromStartd_Resized:
+		recordResized(s, p, m.Resized, now)
+	case *wire.FromStartd_Metric:
+		noteMetric(s, p, m.Metric)
 	case *wire.FromStartd_Reach:
 		s.onSpawnRequest(p, m.Reach)
 	case *wire.FromStartd_Taken:
@@ -122,6 +132,9 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	}
 	if !s.dispatch.Exited(s.clock.boot, p.Name, a) {
 		return
+	}
+	if e.GetStatus().GetBegun() { // its start was not reported, and the job may be one that runs once
+		s.recordStarted(a)
 	}
 	if e.GetWaiting() {
 		s.dispatch.Yielded(s.clock.boot, p.Name, a)

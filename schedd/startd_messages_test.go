@@ -1,6 +1,8 @@
 package schedd
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,7 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 		"suspended": {Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: theirs, Frozen: true}}},
 		"health": {Of: &wire.FromStartd_Health{Health: &wire.TaskHealth{Attempt: theirs,
 			State: wire.HealthState_HEALTH_STATE_FAILING}}},
+		"metric": {Of: &wire.FromStartd_Metric{Metric: &wire.TaskMetric{Attempt: theirs, Value: 1}}},
 		"taken": {Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: theirs,
 			Image: &wire.Image{Attempt: theirs.Attempt, Sequence: 1}}}},
 		"reach": {Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: theirs, Ticket: 1}}},
@@ -98,5 +101,27 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 		v := h.core.SessionOpened(h.at, "rogue", &wire.SessionWelcome{Node: "rogue", Claims: []*wire.ClaimState{c}})
 		unharmed(what)
 		h.core.SessionClosed(h.at, v)
+	}
+}
+
+// TestExitOfUnreportedStart ends an attempt by its machine that was not reported to run.
+// A job that may not run twice runs again only if its program never began.
+func TestExitOfUnreportedStart(t *testing.T) {
+	p := newPool(t)
+	for _, c := range []struct {
+		begun bool
+		want  string
+	}{{true, "held 1"}, {false, "starting 1"}} {
+		id := p.submit(fmt.Sprint("begun ", c.begun), 1, "Rerunnable = false").GetIds()[0]
+		a := receiveNext(t, p.startd.activated, "an attempt")
+		p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Begun: c.begun,
+			Reason: "its starter died"}, "")
+		receiveNext(t, p.startd.acknowledged, "the acknowledgement")
+		if st := p.await(id, c.want); c.begun && !strings.Contains(st.GetReason(), "may not be run twice") {
+			t.Errorf("it is held: %q", st.GetReason())
+		}
+	}
+	if a := receiveNext(t, p.startd.activated, "another attempt"); a.GetAttempt().GetAttempt() != 2 {
+		t.Errorf("got %v", a.GetAttempt())
 	}
 }

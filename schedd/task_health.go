@@ -21,10 +21,6 @@ func recordHealth(s *Schedd, p *nodeConn, h *wire.TaskHealth, now time.Time) {
 		check = ""
 	}
 	state, failing := codec.ServiceState(h.GetState())
-	if state == roost.ServiceStarting { // as every attempt is at first
-		s.service.OnCheckResults(a, h.GetChecks())
-		return
-	}
 	if e, ok := s.queue.RecordHealth(now, a, state, check, api.SanitizeSentence(h.GetDetail())); ok {
 		s.commitEventsLazily(e)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -49,4 +50,30 @@ func (s *Schedd) sendLimits(l queue.AttemptLimits) {
 	s.sendTo(s.queue.NodeOf(l.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{
 		Attempt: codec.AttemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
 	}}})
+}
+
+// sendResize asks a node for another size of a running attempt. A node that is away is
+// asked on its next session.
+func sendResize(s *Schedd, r queue.AttemptResize) {
+	dispatch.NoteResizing(s.dispatch, r.Attempt)
+	s.sendTo(s.queue.NodeOf(r.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Resize{Resize: &wire.Resize{
+		Attempt: codec.AttemptRef(r.Attempt), Resources: wire.FromResources(r.Resources),
+	}}})
+}
+
+// recordResized takes in what a node has answered about the size of an attempt. A node
+// speaks of its own attempts, and of the size that it was asked for.
+func recordResized(s *Schedd, p *nodeConn, m *wire.Resized, now time.Time) {
+	a := codec.AttemptID(s.node.Name, m.GetAttempt())
+	if s.queue.NodeOf(a) != p.Name {
+		return
+	}
+	e, ok := s.queue.RecordResize(now, a, m.GetResources().Vector(), api.SanitizeSentence(m.GetReason()))
+	if !ok {
+		return
+	}
+	s.commitEvents(e)
+	if r, size, live := s.queue.AttemptSize(a); live {
+		dispatch.Resized(s.dispatch, a, dispatch.RequestID(r), size)
+	}
 }

@@ -45,7 +45,7 @@ type intruderResults struct {
 }
 
 func runIntruder(socket string) (a intruderResults) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := rpc.Dial(socket, nil, peer.Schedd)
 	if err != nil {

@@ -4,18 +4,18 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-bad=0
+bad=
 . scripts/flags.sh
 
 check() {
-	printf 'check: %-22s' "$1"
+	local name=$1 said
+	printf 'check: %-22s' "$name"
 	shift
-	local said
 	if said=$("$@" 2>&1); then
 		echo "fine${said:+ ($said)}"
 	else
 		printf 'FOUND\n%s\n' "$said"
-		bad=1
+		bad="$bad, $name"
 	fi
 }
 
@@ -53,4 +53,4 @@ check "staticcheck" "$go" tool staticcheck ./...
 check "modules" "$go" mod verify
 check "generated code" fresh
 check "shell scripts" scripts_parse
-exit $bad
+[ -z "$bad" ] || { echo "check: found by ${bad#, }"; exit 1; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # report.sh LOG STATUS summarizes a log of go test -v. It prints the failures and the
-# skipped tests with reasons, and ends with the lines of go test.
+# skipped tests with reasons, then the lines of go test, and ends with the tests that
+# failed and what they said last: a log of which only the end is kept still tells.
 set -uo pipefail
 log=$1 status=$2
 
@@ -19,5 +20,33 @@ awk '
 	END { printf "\n%stests skipped: %d\n\n", list, count }' "$log"
 
 grep -E '^(ok  |FAIL|\?   )' "$log" | grep -v '^FAIL$'
-[ "$status" = 0 ] || echo FAIL
+[ "$status" != 0 ] || exit 0
+
+# The lines of one test stand between a line that names it and the next such line.
+awk '
+	/^=== (RUN|PAUSE|CONT|NAME)/ { test = $3; next }
+	/^ *--- FAIL: / { failed[++count] = $3; time[count] = $4; next }
+	/^ *--- / { next }
+	/^panic: |^fatal error: / && !fatal { fatal = $0 }
+	/^    / {
+		sub(/^ +/, "")
+		line = substr($0, 1, 300)
+		if (/^[A-Za-z0-9_]+_test\.go:[0-9]+: /) told[test, ++tells[test]] = line
+		else said[test, ++lines[test]] = line
+	}
+	END {
+		print ""
+		if (fatal) print fatal
+		for (i = 1; i <= count && i <= 8; i++) {
+			test = failed[i]
+			print "failed: " test " " time[i]
+			# what a test reports itself comes before the output of its programs
+			first = tells[test] > 6 ? tells[test] - 5 : 1
+			for (j = first; j <= tells[test]; j++) print "  " told[test, j]
+			first = lines[test] > 4 ? lines[test] - 3 : 1
+			for (j = first; j <= lines[test]; j++) print "  " said[test, j]
+		}
+		if (count > 8) print "and " count - 8 " more"
+	}' "$log"
+echo FAIL
 exit "$status"

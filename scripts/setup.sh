@@ -93,6 +93,7 @@ for part in "$@"; do
 		package nsenter util-linux
 		package python3 python3
 		package chromium chromium
+		package dig bind9-dnsutils
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		unpack_prometheus
 		unpack_nginx

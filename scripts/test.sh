@@ -4,9 +4,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/flags.sh
-# Parallel tests of a package mostly wait for daemons, and so do some packages. The
-# longest package begins first.
-tests=$((3 * $(nproc)))
+# So many tests of daemons at a time keep the cores busy. More would only be slower each,
+# and meet limits of time that a user never meets. The longest package begins first.
+tests=$((3 * $(nproc) / 2))
 packages=$(($(nproc) + 1))
 [ $# -gt 0 ] || set -- ./internal/e2e ./...
 log=$(mktemp)

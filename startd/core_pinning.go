@@ -3,6 +3,10 @@ package startd
 import (
 	"slices"
 
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boottime"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -67,4 +71,42 @@ func (l *machineLoop) pinCores(c *slot.Claim) []int {
 	}
 	l.pinned[c.ID] = own
 	return own
+}
+
+// requestResize has the claim of a running attempt become larger or smaller. A task that
+// is pinned to cores keeps them, and as many.
+func requestResize(l *machineLoop, s *scheddSession, m *wire.Resize) {
+	a, to := m.GetAttempt().AttemptID(s.schedd), m.GetResources().Vector()
+	c, ok := l.table.Find(a)
+	if ok && c.Schedd == s.schedd && to.CPU != c.Resources.CPU && len(l.pinned[c.ID]) > 0 {
+		performResize(l, slot.ReportResized{Claim: c, Attempt: a, To: to, Refusal: roost.Conflict.Error() +
+			": its processes are pinned to cores, which stay as many"})
+		return
+	}
+	slot.ResizesOf(l.table).Request(boottime.Now(), s.schedd, a, to)
+}
+
+// performResize does one effect of a resize.
+func performResize(l *machineLoop, effect slot.Effect) {
+	switch e := effect.(type) {
+	case slot.ResizeClaim:
+		resizeClaim(l, e)
+	case slot.ReportResized:
+		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Resized{Resized: &wire.Resized{
+			Attempt: wire.FromAttempt(e.Attempt), Resources: wire.FromResources(e.To), Reason: e.Refusal,
+		}}})
+	}
+}
+
+// resizeClaim has the runner of a claim change its limits.
+func resizeClaim(l *machineLoop, e slot.ResizeClaim) {
+	if l.runners[e.Claim.ID] == nil {
+		slot.ResizesOf(l.table).Done(boottime.Now(), e.Claim.ID, "nothing runs on it any more")
+		return
+	}
+	cmd := claim.ResizeCmd{ID: e.Attempt, Held: e.Held, To: e.To}
+	if saved := l.savedPlacement(e.Claim); saved != nil {
+		cmd.Saved, cmd.SavedAfter = *saved, saved.Resized(e.To)
+	}
+	l.sendCommand(e.Claim, cmd)
 }

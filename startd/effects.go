@@ -30,6 +30,8 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 		}}})
 	case slot.RecordPlacement:
 		l.sendCommand(e.Claim, claim.PlacementCmd{Placement: *l.savedPlacement(e.Claim), Cores: l.boundCores(e.Claim)})
+	case slot.ResizeClaim, slot.ReportResized:
+		performResize(l, effect)
 	case slot.ReportReady:
 		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{
 			Claim: uint64(e.Claim.ID), Placed: l.wirePlacement(e.Claim),

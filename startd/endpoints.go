@@ -33,7 +33,7 @@ func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
 		h := l.health[id]
 		c, ok := l.table.Find(h.ID)
 		if ok && c.ID == id && len(list) < maxEndpoints {
-			described := endpointAd(h, c.Schedd, c.Owner)
+			described := endpointAd(h, c.Schedd, c.Owner, l.host.ports.HasOtherClients())
 			if key := addRight(described, h.Right); key != "" && !signed[key] && len(signers) < maxSigners {
 				signed[key] = true
 				signers = append(signers,
@@ -53,8 +53,9 @@ func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
 	l.host.ads.SetRenewal(endpointRenewal)
 }
 
-// endpointAd describes one attempt of a service.
-func endpointAd(h claim.HealthEvent, schedd, owner string) *classad.Ad {
+// endpointAd describes one attempt of a service. If other machines read it, it has no
+// ports that are on the loopback address: there they would lead to other programs.
+func endpointAd(h claim.HealthEvent, schedd, owner string, forOthers bool) *classad.Ad {
 	ad := classad.New()
 	a := h.Health.GetAttempt()
 	ad.SetString("Job", fmt.Sprintf("%d.%s", a.GetJob(), schedd))
@@ -64,12 +65,14 @@ func endpointAd(h claim.HealthEvent, schedd, owner string) *classad.Ad {
 	ad.SetInt("Attempt", int64(a.GetAttempt()))
 	ad.SetInt("Revision", int64(h.Revision))
 	ad.SetString("State", endpointState(h.Health.GetState()))
-	if len(h.Ports) > 0 {
-		ports := classad.New()
-		for _, name := range slices.Sorted(maps.Keys(h.Ports)) {
+	ports := classad.New()
+	for _, name := range slices.Sorted(maps.Keys(h.Ports)) {
+		if !forOthers || !h.Ports[name].Addr().IsLoopback() {
 			// the name of an attribute has an underscore for the hyphen
 			ports.SetInt(strings.ReplaceAll(name, "-", "_"), int64(h.Ports[name].Port()))
 		}
+	}
+	if ports.Len() > 0 {
 		ad.SetAd("Ports", ports)
 	}
 	return ad

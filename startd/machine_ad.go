@@ -74,6 +74,7 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 		ad.SetBool(roost.AttrSlotUsers, slots)
 	}
 	ad.SetInt(roost.AttrDaemonStart, time.Now().Unix())
+	node.DescribeMetrics(ad, own.Name)
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		ad.SetString("KernelVersion", unix.ByteSliceToString(name.Release[:]))

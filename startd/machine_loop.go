@@ -49,13 +49,16 @@ const (
 
 // machineLoop owns the machine's claim table.
 type machineLoop struct {
-	host     *startdHost
-	table    *slot.ClaimTable
-	runners  map[slot.ClaimID]*claim.Runner
-	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
-	pids     map[slot.ClaimID]int64
-	health   map[slot.ClaimID]claim.HealthEvent // of attempts of services that run
-	programs map[slot.ClaimID]*wire.Activate    // between the word and the start
+	host    *startdHost
+	table   *slot.ClaimTable
+	runners map[slot.ClaimID]*claim.Runner
+	exits   map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
+	pids    map[slot.ClaimID]int64
+	health  map[slot.ClaimID]claim.HealthEvent // of attempts of services that run
+	// whether health has changed since the last ad: nobody may find an ended attempt,
+	// though its claim may hold what it held
+	endpointsStale bool
+	programs       map[slot.ClaimID]*wire.Activate // between the word and the start
 	// cores that a claim has to itself; entries of claims that hold nothing are dropped
 	// when one is made
 	pinned            map[slot.ClaimID][]int
@@ -147,7 +150,8 @@ func (l *machineLoop) performEffects() roost.BootTime {
 			wake = l.applyOwnerPolicy()
 		}
 		effects, next := l.table.Todo(boottime.Now())
-		if l.table.Version() != l.advertisedVersion || l.ownerState != nil && l.ownerState.IsAdStale() {
+		if l.table.Version() != l.advertisedVersion || l.endpointsStale ||
+			l.ownerState != nil && l.ownerState.IsAdStale() {
 			l.publishAd(true)
 		}
 		for _, e := range effects {
@@ -199,10 +203,14 @@ func (l *machineLoop) handleEvent(update any) {
 	case claim.StartedEvent:
 		l.pids[n.Claim] = n.PID
 		l.table.Started(boottime.Now(), n.Claim, n.ID)
+	case claim.ResizedEvent:
+		slot.ResizesOf(l.table).Done(boottime.Now(), n.Claim, n.Refusal)
 	case claim.HealthEvent:
 		l.onHealthEvent(n)
+	case claim.MetricEvent:
+		l.onMetricEvent(n)
 	case claim.EndedEvent:
-		delete(l.health, n.Claim)
+		l.forgetHealth(n.Claim)
 		l.exits[n.Claim] = n.Exited
 		l.metrics.countEnd(n.Exited)
 		l.table.Ended(boottime.Now(), n.Claim, n.ID)
@@ -220,7 +228,7 @@ func (l *machineLoop) handleEvent(update any) {
 		delete(l.spares.leaving, n.ID)
 	case claim.GoneEvent:
 		delete(l.runners, n.Claim)
-		delete(l.health, n.Claim)
+		l.forgetHealth(n.Claim)
 		delete(l.firstAdSequence, n.Claim)
 		l.metrics.setThrottled(n.Claim, false)
 	case gpusChanged:
@@ -251,6 +259,7 @@ func (l *machineLoop) publishAd(major bool) {
 	}
 	l.table.DescribeClaims(ad, slot.ClockReading{Now: boottime.Now(), Wall: time.Now()}, l.host.meters.CheckpointInfo)
 	l.describeEndpoints(ad)
+	l.endpointsStale = false
 	l.host.gpus.DescribeUsage(ad)
 	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))

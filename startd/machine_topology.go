@@ -98,6 +98,7 @@ func (m *startdHost) newClaimTable(total roost.Resources, opt slot.TableOptions)
 	q := m.config.Queue
 	opt.Disk, opt.Queue = total.Disk, slot.QueueOptions{RunLimit: q.RunLimit, Length: q.Length, Auto: q.Auto,
 		MaxWait: q.MaxWait}
+	opt.Ports.First, opt.Ports.Last = m.config.Ports.First, m.config.Ports.Last
 	opt.Reclaim, opt.SettlingTime = m.config.Limits.Reclaim, m.config.Limits.ReclaimAfter
 	if opt.Reclaim != roost.ReclaimOff {
 		opt.Ad.SetString(roost.AttrReclaim, opt.Reclaim.String())

@@ -69,7 +69,7 @@ func TestPorts(t *testing.T) {
 		{`has not been given "privileged-ports"`, []*wire.PortRequest{{Name: "a", Static: 80}}},
 		{`has not been given "static-ports"`, []*wire.PortRequest{{Name: "a", Host: "*"}}},
 		{"is neither", []*wire.PortRequest{{Name: "a", Host: "192.0.2.1"}}},
-		{"cannot be named", []*wire.PortRequest{{Name: "a", Static: 20000}}},
+		{"gives the numbers from", []*wire.PortRequest{{Name: "a", Static: 20000}}},
 	} {
 		if r := s.withPorts(8, bad.ports...); r.GetClaim() != 0 || !strings.Contains(r.GetReason(), bad.why) {
 			t.Errorf("%v, want %q", r, bad.why)

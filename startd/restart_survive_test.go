@@ -173,8 +173,8 @@ func TestStarterDies(t *testing.T) {
 	s.awaitOutput(a, "on\n")
 	killStarter(t, p)
 	x := s.awaitOnlyExit(a)
-	if x.GetStatus().GetCause() != wire.Cause_CAUSE_MACHINE {
-		t.Errorf("got %s", exitText(x))
+	if x.GetStatus().GetCause() != wire.Cause_CAUSE_MACHINE || !x.GetStatus().GetBegun() {
+		t.Errorf("got %s, begun: %v", exitText(x), x.GetStatus().GetBegun())
 	}
 	s.acknowledge(a)
 	if lost := s.nextMessage("the loss of the claim").GetLost(); lost.GetClaim() != claim {

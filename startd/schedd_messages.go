@@ -63,7 +63,9 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		l.sendToAttempt(s, m.HostFiles.GetAttempt(), func(id roost.AttemptID) any {
 			return claim.HostFilesCmd{ID: id, Nodes: m.HostFiles.GetNodeFile(), GPUs: m.HostFiles.GetGpuFile()}
 		})
-	case *wire.ToStartd_HoldChecks, *wire.ToStartd_NameRight:
+	case *wire.ToStartd_Resize:
+		requestResize(l, s, m.Resize)
+	case *wire.ToStartd_HoldChecks, *wire.ToStartd_NameRight, *wire.ToStartd_Secrets:
 		l.onServiceMessage(s, message)
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
@@ -94,12 +96,16 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	}
 }
 
-// onServiceMessage takes in one message about an attempt of a service.
+// onServiceMessage takes in one message about what an attempt has beside its program.
 func (l *machineLoop) onServiceMessage(s *scheddSession, message *wire.ToStartd) {
 	switch m := message.GetOf().(type) {
 	case *wire.ToStartd_HoldChecks:
 		l.sendToAttempt(s, m.HoldChecks.GetAttempt(), func(id roost.AttemptID) any {
 			return claim.HoldChecksCmd{ID: id, For: time.Duration(m.HoldChecks.GetForNs())}
+		})
+	case *wire.ToStartd_Secrets:
+		l.sendToAttempt(s, m.Secrets.GetAttempt(), func(id roost.AttemptID) any {
+			return claim.SecretsCmd{ID: id, Secrets: m.Secrets.GetSecrets(), Signals: m.Secrets.GetSignals()}
 		})
 	case *wire.ToStartd_NameRight:
 		l.sendToAttempt(s, m.NameRight.GetAttempt(), func(id roost.AttemptID) any {

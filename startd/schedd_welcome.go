@@ -61,6 +61,9 @@ func (l *machineLoop) claimState(c *slot.Claim) *wire.ClaimState {
 	if !c.Attempt.Task.Job.IsZero() {
 		state.Attempt = wire.FromAttempt(c.Attempt)
 	}
+	if h := l.runners[c.ID]; h != nil && h.Attempt() != nil {
+		state.Secrets = h.Attempt().SecretVersions()
+	}
 	if l.ownerState != nil && c.Running {
 		state.Suspended = claim.PrintableReason(l.ownerState.SuspendReason(c.ID))
 	}

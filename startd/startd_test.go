@@ -355,7 +355,7 @@ func TestMessage(t *testing.T) {
 // awaitOutput waits until the attempt has written text.
 func (s *fakeSchedd) awaitOutput(a *wire.AttemptRef, text string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stream, err := s.client.Tail(ctx, &wire.TailRequest{Schedd: s.name, Attempt: a, Follow: true})
 	got := ""

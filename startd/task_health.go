@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/health"
 	"github.com/roost-batch/roost/startd/probe"
+	"github.com/roost-batch/roost/startd/slot"
 )
 
 // onHealthEvent takes in how an attempt of a service is, and tells its schedd.
@@ -21,7 +22,22 @@ func (l *machineLoop) onHealthEvent(n claim.HealthEvent) {
 	l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Health{Health: n.Health}})
 	if before == nil || before.GetState() != n.Health.GetState() ||
 		before.GetAttempt().GetAttempt() != n.Health.GetAttempt().GetAttempt() {
-		l.publishAd(true)
+		l.endpointsStale = true
+	}
+}
+
+// forgetHealth forgets how the attempt of a claim is. The next ad does not name it.
+func (l *machineLoop) forgetHealth(id slot.ClaimID) {
+	if _, ok := l.health[id]; ok {
+		delete(l.health, id)
+		l.endpointsStale = true
+	}
+}
+
+// onMetricEvent tells a schedd what the metric of an attempt is.
+func (l *machineLoop) onMetricEvent(n claim.MetricEvent) {
+	if c, ok := l.table.Find(n.ID); ok && c.ID == n.Claim && c.Running {
+		l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Metric{Metric: n.Metric}})
 	}
 }
 

@@ -15,9 +15,11 @@ import (
 )
 
 // A job in the queue of the cell outlives its submit node and each member of the queue,
-// and its script must too. So the submit node puts the script here before it passes the
-// job on. Its certificate says whose users' files it may put. The queue of the cell gets
-// the files of the users of all nodes: its jobs say which, and from which node they came.
+// and its files must too. So the submit node puts a large script, and stored input, here
+// before it passes the job on. Its certificate says whose users' files it may put. The
+// queue of the cell gets the files of the users of all nodes: its jobs say which, and
+// from which node they came. It puts the stored output of these jobs, as their users'
+// files. No file replaces another one, as its name is the digest of its contents.
 
 // userFilePart is the bytes of a file in one message.
 const userFilePart = 256 << 10
@@ -26,12 +28,12 @@ const userFilePart = 256 << 10
 const maxRetainFiles = 1000
 
 // userFileKey returns the file of a request, if the caller may have to do with it.
-func userFileKey(ctx context.Context, f *wire.UserFile, put bool) (store.UserFileKey, error) {
+func userFileKey(ctx context.Context, f *wire.UserFile) (store.UserFileKey, error) {
 	k := store.UserFileKey{Node: f.GetNode(), UID: f.GetUid(), Digest: f.GetDigest()}
 	p, ok := peer.FromContext(ctx)
-	if !ok || !p.Local && p.Name != k.Node && (put || !p.Plays(peer.CellQueue)) {
+	if !ok || !p.Local && p.Name != k.Node && !p.Plays(peer.CellQueue) {
 		return k, fmt.Errorf("%v: %w: a submit node has to do with the files of its own users only, and the queue of "+
-			"the cell gets those of all; this is %s", k, roost.PermissionDenied, p)
+			"the cell with those of all; this is %s", k, roost.PermissionDenied, p)
 	}
 	return k, nil
 }
@@ -42,7 +44,7 @@ func (s *Service) PutFile(stream grpc.ClientStreamingServer[wire.UserFilePart, w
 	if err != nil {
 		return err
 	}
-	k, err := userFileKey(stream.Context(), first.GetFile(), true)
+	k, err := userFileKey(stream.Context(), first.GetFile())
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (s *Service) PutFile(stream grpc.ClientStreamingServer[wire.UserFilePart, w
 
 // GetFile sends a file of a user.
 func (s *Service) GetFile(req *wire.UserFile, stream grpc.ServerStreamingServer[wire.UserFilePart]) error {
-	k, err := userFileKey(stream.Context(), req, false)
+	k, err := userFileKey(stream.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (s *Service) RetainFiles(ctx context.Context, req *wire.RetainFilesRequest)
 	}
 	reply := &wire.RetainFilesReply{}
 	for _, f := range req.GetFiles() {
-		k, err := userFileKey(ctx, f, false)
+		k, err := userFileKey(ctx, f)
 		if err == nil {
 			err = s.images.RetainUserFile(k)
 		}

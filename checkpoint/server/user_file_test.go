@@ -55,8 +55,9 @@ func TestUserFileRights(t *testing.T) {
 	if err := putUserFile(t, n2, f, script); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("another submit node puts it: %v", err)
 	}
-	if err := putUserFile(t, central, f, script); !errors.Is(err, roost.PermissionDenied) {
-		t.Errorf("a member of the queue puts it: %v", err)
+	output := &wire.UserFile{Node: "n1", Uid: 1000, Digest: hex.EncodeToString(make([]byte, sha256.Size))}
+	if err := putUserFile(t, central, output, script); !errors.Is(err, roost.Invalid) {
+		t.Errorf("a member of the queue puts it under the name of other contents: %v", err)
 	}
 	if err := putUserFile(t, p.node("n3", peer.Startd), f, script); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("a startd puts it: %v", err)
@@ -78,6 +79,13 @@ func TestUserFileRights(t *testing.T) {
 		t.Errorf("another submit node gets it: %v", err)
 	}
 	absent := &wire.UserFile{Node: "n1", Uid: 1001, Digest: f.Digest}
+	output.Uid, output.Digest = 7, f.Digest
+	if err := putUserFile(t, central, output, script); err != nil {
+		t.Errorf("a member of the queue puts what a job has written: %v", err)
+	}
+	if got, err := getUserFile(t, n1, output); err != nil || !bytes.Equal(got, script) {
+		t.Errorf("the submit node gets %d bytes of it, %v", len(got), err)
+	}
 	reply, err := central.RetainFiles(t.Context(), &wire.RetainFilesRequest{Files: []*wire.UserFile{f, absent}})
 	if err != nil || len(reply.GetMissing()) != 1 || reply.GetMissing()[0].GetUid() != 1001 {
 		t.Errorf("files in use: %v, %v", reply, err)

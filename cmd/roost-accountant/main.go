@@ -1,15 +1,16 @@
-// Command roost-accountant is the accountant of a pool. It is apart from roost-daemon
-// because of the libraries of its database.
+// Command roost-accountant is the accountant of a pool, and the command roost accounting.
+// It is apart from roost-daemon and roost because of the libraries of its database.
 package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting/accountant"
 	"github.com/roost-batch/roost/internal/accounting/store"
+	"github.com/roost-batch/roost/internal/cli"
+	"github.com/roost-batch/roost/internal/cli/accountingstore"
+	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/roles"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -18,7 +19,8 @@ import (
 func main() {
 	const role = "accountant"
 	if len(os.Args) < 2 || os.Args[1] != role {
-		os.Exit(roles.PrintError("", fmt.Errorf("%w: roost-daemon starts this program", roost.Usage)))
+		own := func() []*frame.Command { return []*frame.Command{accountingstore.Command()} }
+		os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, os.Environ(), own).Run(context.Background(), os.Args))
 	}
 	os.Exit(roles.PrintError(role, roles.Run(role, roles.WithIdentity(run), os.Args[2:])))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,8 +33,8 @@ func (z *lockedZone) Lookup(name string, t names.RecordType, most int, random fu
 func (z *lockedZone) Origin() string  { return z.zone.Origin() }
 func (z *lockedZone) Version() uint64 { return z.zone.Version() }
 
-// startServer serves a zone with a service of some ready tasks and one without any. It
-// returns the server's address.
+// startServer serves a zone with a service of ready tasks and some small services. Each
+// task of the first has an address of its own. It returns the server's address.
 func startServer(t testing.TB, tasks, rate int) string {
 	t.Helper()
 	zone := names.New(names.Config{Domain: "roost.internal", Cell: "cell"})
@@ -42,11 +43,12 @@ func startServer(t testing.TB, tasks, rate int) string {
 		address := netip.AddrFrom4([4]byte{10, 0, 0, byte(m + 1)})
 		var list []string
 		for i := m * each; i < min(tasks, (m+1)*each); i++ {
-			list = append(list, endpointText("web", i, "ready", address.String()))
+			list = append(list, endpointText("web", i, "ready", fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)))
 		}
 		if m == 0 {
 			list = append(list, endpointText("idle", 0, "unready", address.String()),
-				endpointText("six", 0, "ready", "2001:db8::1"))
+				endpointText("six", 0, "ready", "2001:db8::1"),
+				endpointText("twin", 0, "ready", "10.1.0.1"), endpointText("twin", 1, "ready", "10.1.0.1"))
 		}
 		ad := names.MachineAd{Name: fmt.Sprint(m), Lease: time.Minute, Local: true, Addresses: []netip.Addr{address},
 			Text: "[ Endpoints = { " + strings.Join(list, ", ") + " } ]"}
@@ -101,6 +103,7 @@ func TestQueries(t *testing.T) {
 		{"1.WEB.aNn.CELL.roost.INTERNAL.", dns.TypeA, dns.RcodeSuccess, 1, 0, false},
 		{"web.ann" + zone, dns.TypeA, dns.RcodeSuccess, 3, 0, false},
 		{"web.ann" + zone, dns.TypeAAAA, dns.RcodeSuccess, 0, 0, true},
+		{"twin.ann" + zone, dns.TypeA, dns.RcodeSuccess, 1, 0, false}, // a record set has no record twice
 		{"six.ann" + zone, dns.TypeAAAA, dns.RcodeSuccess, 1, 0, false},
 		{"web.ann" + zone, dns.TypeANY, dns.RcodeSuccess, 0, 0, true},
 		{"_http._tcp.web.ann" + zone, dns.TypeSRV, dns.RcodeSuccess, 3, 3, false},
@@ -209,7 +212,7 @@ func TestDig(t *testing.T) {
 		}
 		return strings.Fields(string(out))
 	}
-	if got := run("7.web.ann.cell.roost.internal", "A"); !slices.Equal(got, []string{"10.0.0.1"}) {
+	if got := run("7.web.ann.cell.roost.internal", "A"); !slices.Equal(got, []string{"10.0.0.8"}) {
 		t.Errorf("an index name: %v", got)
 	}
 	if got := run("_http._tcp.web.ann.cell.roost.internal", "SRV"); len(got) != 4*100 { // dig repeats over TCP
@@ -218,10 +221,13 @@ func TestDig(t *testing.T) {
 }
 
 // BenchmarkQueries measures queries for the address of one task over UDP. The client is
-// in the same process and takes as much time as the server.
+// in the same process and takes as much time as the server, so that a core answers more
+// than the benchmark says.
 func BenchmarkQueries(b *testing.B) {
 	address := startServer(b, 1000, 0)
 	b.ReportAllocs()
+	before := processCPUTime(b)
+	defer func() { b.ReportMetric(float64(b.N)/(processCPUTime(b)-before).Seconds(), "queries/core-second") }()
 	b.RunParallel(func(p *testing.PB) {
 		conn, err := dns.Dial("udp", address)
 		if err != nil {
@@ -240,4 +246,14 @@ func BenchmarkQueries(b *testing.B) {
 			}
 		}
 	})
+}
+
+// processCPUTime is the CPU time that this process has used.
+func processCPUTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

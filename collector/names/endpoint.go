@@ -200,7 +200,7 @@ func (r *literalReader) address() netip.Addr {
 // label returns a DNS label in lower case.
 func (r *literalReader) label(name string) string {
 	s := r.text(name, maxLabel)
-	if !IsLabel(s) {
+	if !roost.IsDNSLabel(s) {
 		r.fail(name, fmt.Sprintf("%q is no DNS label: up to 63 letters, digits and hyphens", s))
 	}
 	return strings.ToLower(s)
@@ -219,7 +219,7 @@ func (r *literalReader) ports() []Port {
 	list := make([]Port, 0, nested.Len())
 	inner := literalReader{ad: nested}
 	for _, name := range nested.Names() {
-		if !IsLabel(strings.ReplaceAll(name, "_", "-")) || len(name) > maxPortName {
+		if !roost.IsDNSLabel(strings.ReplaceAll(name, "_", "-")) || len(name) > maxPortName {
 			r.fail("Ports", fmt.Sprintf("%q is no name of a port", name))
 		}
 		list = append(list, Port{portName(name), uint16(inner.number(name, 1, 65535))})
@@ -234,18 +234,4 @@ func (r *literalReader) ports() []Port {
 // underscore is written for the hyphen.
 func portName(attribute string) string {
 	return strings.ReplaceAll(strings.ToLower(attribute), "_", "-")
-}
-
-// IsLabel reports whether s is a label of letters, digits and inner hyphens.
-func IsLabel(s string) bool {
-	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if s[i] != '-' && (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') {
-			return false
-		}
-	}
-	return true
 }

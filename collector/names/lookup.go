@@ -3,6 +3,7 @@ package names
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -232,11 +233,15 @@ func (s *service) canaryTasks() taskSet {
 	return found
 }
 
+// pickAddresses returns the addresses of random tasks, each once: several tasks may be on
+// one machine.
 func pickAddresses(list []*task, random func(n int) int) []netip.Addr {
 	chosen := pickTasks(list, maxAddresses, random)
 	addresses := make([]netip.Addr, 0, len(chosen))
 	for _, t := range chosen {
-		addresses = append(addresses, t.shown.Address)
+		if !slices.Contains(addresses, t.shown.Address) { // a record set has no record twice
+			addresses = append(addresses, t.shown.Address)
+		}
 	}
 	return addresses
 }

@@ -2,10 +2,16 @@
 # used, and "roost names hub" says at which address and port. The hub keeps its users and
 # its cookies in the directory below, which all machines have to see: another machine
 # goes on with them when this one is lost.
+variable "hub" {
+  type        = string
+  default     = "jupyterhub"
+  description = "the program, such as --var hub=/opt/hub/bin/jupyterhub"
+}
+
 job "hub" {
   script = <<-END
     cd "$HOME/hub"
-    exec jupyterhub --url "http://$ROOST_ADDR_HTTP/"
+    exec ${var.hub} --url "http://$ROOST_ADDR_HTTP/"
   END
   cpus   = 2
   memory = "2GiB"

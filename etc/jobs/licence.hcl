@@ -2,8 +2,14 @@
 # machine, and find the machine by the name: licence.USER.CELL.roost.internal, or
 # "roost names licence". Two of it must never run together: as overlap is false, another
 # machine starts it only when it has certainly ended on one that does not answer.
+variable "lmgrd" {
+  type        = string
+  default     = "lmgrd"
+  description = "the program, such as --var lmgrd=/opt/flexlm/lmgrd"
+}
+
 job "licence" {
-  script = "exec lmgrd -z -c \"$HOME/licence/licence.dat\""
+  script = "exec ${var.lmgrd} -z -c \"$HOME/licence/licence.dat\""
   cpus   = 0.5
   memory = "256MiB"
 

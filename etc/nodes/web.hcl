@@ -4,8 +4,10 @@
 #   web {
 #     listen = ["unix:/run/roost/web.sock"]
 #     url    = "https://roost.example.org"
-#     user   = "roost-web"
 #   }
+#
+# The daemon runs as the account roost-web. Where systemd-sysusers has not made it:
+# useradd --system --no-create-home roost-web
 
 name        = "login1"
 collectors  = ["10.0.0.1:9701"]
@@ -27,5 +29,4 @@ web {
   url         = "https://roost.example.org:9780"
   certificate = "/etc/roost/web.pem" # of an authority that browsers know
   key         = "/etc/roost/web.key"
-  user        = "roost-web" # useradd --system --no-create-home roost-web
 }

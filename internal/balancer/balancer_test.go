@@ -18,7 +18,7 @@ const testTimeout = time.Minute
 // choose returns the addresses that a pool chooses for n connections, which go on.
 func choose(p *Pool, now time.Time, n int) (list []string) {
 	for range n {
-		b, _ := p.acquire(now, nil)
+		b, _ := p.acquire(now, nil, nil)
 		if b == nil {
 			return append(list, "none")
 		}
@@ -64,7 +64,7 @@ func TestEjection(t *testing.T) {
 	p := NewPool(LeastConnections)
 	p.Set([]Backend{{Address: "a", Weight: 1}, {Address: "b", Weight: 1}})
 	for i := range maxRefused {
-		b, _ := p.acquire(now, []string{"b"})
+		b, _ := p.acquire(now, []string{"b"}, nil)
 		if ejected := p.connected(now, b, false); ejected != (i == maxRefused-1) {
 			t.Fatalf("ejected by refusal %d: %v", i+1, ejected)
 		}
@@ -72,7 +72,7 @@ func TestEjection(t *testing.T) {
 	if got := choose(p, now, 2); !slices.Equal(got, []string{"b", "b"}) {
 		t.Errorf("ejected: %q", got)
 	}
-	b, _ := p.acquire(now, []string{"b"})
+	b, _ := p.acquire(now, []string{"b"}, nil)
 	if b == nil || b.Address != "a" {
 		t.Error("an ejected backend does not get a connection that no other can take")
 	}
@@ -87,8 +87,8 @@ func TestEjection(t *testing.T) {
 func TestLeavingBackend(t *testing.T) {
 	p := NewPool(LeastConnections)
 	p.Set([]Backend{{Address: "a", Weight: 1}})
-	b, _ := p.acquire(time.Unix(1, 0), nil)
-	_, changed := p.acquire(time.Unix(1, 0), []string{"a"})
+	b, _ := p.acquire(time.Unix(1, 0), nil, nil)
+	_, changed := p.acquire(time.Unix(1, 0), []string{"a"}, nil)
 	p.Set([]Backend{{Address: "b", Weight: 1}})
 	<-changed
 	if got := choose(p, time.Unix(1, 0), 2); !slices.Equal(got, []string{"b", "b"}) {

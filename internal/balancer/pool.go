@@ -3,6 +3,7 @@ package balancer
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -83,6 +84,9 @@ func (p *Pool) Set(list []Backend) {
 	p.changed = make(chan struct{})
 }
 
+// worstPreference is more than preference ever is.
+const worstPreference = 3
+
 // preference orders backends: those with a higher number only get a connection if there
 // is none with a lower one.
 func (b *backendState) preference(now time.Time) int {
@@ -95,18 +99,26 @@ func (b *backendState) preference(now time.Time) int {
 	return 0
 }
 
-// acquire chooses a backend that is not among those tried, and counts a connection. If
-// there is none, changed is closed when the backends have changed.
-func (p *Pool) acquire(now time.Time, tried []string) (b *backendState, changed <-chan struct{}) {
+// acquire chooses a backend that is not among those tried, and counts a connection. One
+// of another machine than those of slow is better. If there is none, changed is closed
+// when the backends have changed.
+func (p *Pool) acquire(now time.Time, tried, slow []string) (b *backendState, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var candidates []*backendState
+	slowHosts := make([]string, 0, maxDials)
+	for _, address := range slow {
+		slowHosts = append(slowHosts, hostOf(address))
+	}
 	best := 0
 	for _, b := range p.backends {
 		if !b.isSet || slices.Contains(tried, b.Address) {
 			continue
 		}
 		preference := b.preference(now)
+		if len(slowHosts) > 0 && slices.Contains(slowHosts, hostOf(b.Address)) {
+			preference += worstPreference
+		}
 		if len(candidates) > 0 && preference < best {
 			candidates = candidates[:0]
 		}
@@ -164,12 +176,38 @@ func (p *Pool) connected(now time.Time, b *backendState, ok bool) (ejected bool)
 		b.refused, b.ejectedUntil = 0, time.Time{}
 		return false
 	}
+	ejected = b.fail(now)
+	p.drop(b)
+	return ejected
+}
+
+// silent notes that a chosen backend neither accepts nor refuses a connection. Its
+// machine may be dead, so the failure counts for all backends there. It reports whether
+// the backend is ejected.
+func (p *Pool) silent(now time.Time, b *backendState) (ejected bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	host := hostOf(b.Address)
+	for _, other := range p.backends {
+		if other != b && hostOf(other.Address) == host {
+			other.fail(now)
+		}
+	}
+	ejected = b.fail(now)
+	p.drop(b)
+	return ejected
+}
+
+// hostOf returns the machine of an address.
+func hostOf(address string) string { return address[:max(strings.LastIndexByte(address, ':'), 0)] }
+
+// fail counts a failure, and reports whether it ejects the backend.
+func (b *backendState) fail(now time.Time) (ejected bool) {
 	b.refused++
 	if b.refused >= maxRefused {
 		ejected = !now.Before(b.ejectedUntil)
 		b.ejectedUntil = now.Add(ejection)
 	}
-	p.drop(b)
 	return ejected
 }
 

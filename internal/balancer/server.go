@@ -21,9 +21,6 @@ type Config struct {
 }
 
 const (
-	connectTimeout = 2 * time.Second
-	// between two rounds over backends that all refuse
-	retryPause = 100 * time.Millisecond
 	// for a client to close its side when its task has closed the other
 	halfOpenTime = time.Minute
 	// more clients wait in the queue of the kernel
@@ -33,18 +30,24 @@ const (
 // server is a server that runs.
 type server struct {
 	Config
+	dial    func(ctx context.Context, address string) (net.Conn, error)
 	mu      sync.Mutex
-	open    map[net.Conn]struct{}
-	cut     bool // connections are closed
+	open    map[net.Conn]bool // true: to a backend
+	cut     bool              // connections are closed
 	running sync.WaitGroup
 }
 
 // Serve forwards connections until ctx ends. Then it accepts none, and returns when those
 // that exist have ended or the time to drain is over.
 func Serve(ctx context.Context, l net.Listener, c Config) error {
-	s := &server{Config: c, open: map[net.Conn]struct{}{}}
+	s := &server{Config: c, dial: dialBackend, open: map[net.Conn]bool{}}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { s.endUnanswered(ended) })
+	defer watching.Wait()
+	defer close(ended)
 	err := s.accept(ctx, l)
 	l.Close()
 	if ctx.Err() != nil {
@@ -100,11 +103,33 @@ func (s *server) drain() {
 	s.running.Wait()
 }
 
+// endUnanswered ends connections to machines that do not answer any more, until ended is
+// closed.
+func (s *server) endUnanswered(ended <-chan struct{}) {
+	tick := time.NewTicker(probeInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ended:
+			return
+		}
+		s.mu.Lock()
+		for c, toBackend := range s.open {
+			if toBackend && isUnanswered(c) {
+				s.Log.Warn("a connection is closed: the machine does not answer", "address", c.RemoteAddr().String())
+				c.Close()
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
 // track notes a connection that drain may have to close.
-func (s *server) track(c net.Conn) {
+func (s *server) track(c net.Conn, toBackend bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open[c] = struct{}{}
+	s.open[c] = toBackend
 	if s.cut {
 		c.Close()
 	}
@@ -119,7 +144,7 @@ func (s *server) close(c net.Conn) {
 
 // forward serves one client.
 func (s *server) forward(ctx context.Context, client net.Conn) {
-	s.track(client)
+	s.track(client, false)
 	defer s.close(client)
 	b, backend := s.connect(ctx)
 	if backend == nil {
@@ -127,7 +152,7 @@ func (s *server) forward(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer s.Pool.release(b)
-	s.track(backend)
+	s.track(backend, true)
 	defer s.close(backend)
 	done := make(chan struct{})
 	go func() {
@@ -140,44 +165,8 @@ func (s *server) forward(ctx context.Context, client net.Conn) {
 	<-done
 }
 
-// connect connects to a backend. Nothing was sent to one that does not accept, so that
-// another can have the connection.
-func (s *server) connect(ctx context.Context) (*backendState, net.Conn) {
-	// a client that was accepted is served, even when ctx has ended
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Wait)
-	defer cancel()
-	var tried []string
-	for {
-		b, changed := s.Pool.acquire(time.Now(), tried)
-		if b == nil {
-			pause := time.NewTimer(retryPause)
-			if len(tried) == 0 { // only a change helps
-				pause.Stop()
-			}
-			select {
-			case <-changed:
-			case <-pause.C:
-			case <-ctx.Done():
-				return nil, nil
-			}
-			pause.Stop()
-			tried = nil
-			continue
-		}
-		dialer := net.Dialer{Timeout: connectTimeout}
-		conn, err := dialer.DialContext(ctx, "tcp", b.Address)
-		if s.Pool.connected(time.Now(), b, err == nil) {
-			s.Log.Warn("a task refuses connections and gets no more for a time", "address", b.Address, "err", err)
-		}
-		if err == nil {
-			return b, conn
-		}
-		tried = append(tried, b.Address)
-	}
-}
-
 // copyStream copies one direction until its end, and passes the end on. After an error
-// the other direction ends, too.
+// both sides are told by a reset: an answer that was cut must not look whole.
 func copyStream(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if err == nil {
@@ -185,6 +174,10 @@ func copyStream(to, from net.Conn) {
 			return
 		}
 	}
-	to.Close()
-	from.Close()
+	for _, c := range []net.Conn{to, from} {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			tcp.SetLinger(0)
+		}
+		c.Close()
+	}
 }

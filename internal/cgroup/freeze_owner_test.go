@@ -142,11 +142,13 @@ func TestShrink(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().Memory && h.Enforcement().Freeze, "memory")
 	g := testGroup(t, h, "1", GroupLimits{Memory: 128 * roost.MiB})
+	h.SuspendYielding(true) // while it writes: it would get no core of a busy machine
 	file := filepath.Join(t.TempDir(), "big")
 	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=64 2>/dev/null; sync "+file+"; echo >"+file+".done; "+
 		spinScript)
 	p.release(t)
 	waitUntil(t, "it is written", func() bool { _, err := os.Stat(file + ".done"); return err == nil })
+	h.SuspendYielding(false)
 	g.FreezeForOwner(true)
 	awaitQuiesced(t, g)
 	u, _ := g.Usage()

@@ -103,7 +103,7 @@ func (p *testProcess) run(t *testing.T) syscall.WaitStatus {
 // waitUntil waits for a condition.
 func waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	look, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	look, end := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer look.Stop()
 	for !ok() {
 		select {

@@ -2,8 +2,12 @@ package cgroup
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
+
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // make1 makes the directories of version 1, with those above them.
@@ -17,7 +21,21 @@ func (g *ClaimGroup) make1(l GroupLimits) error {
 
 func (g *ClaimGroup) set1(l GroupLimits) error {
 	l.Devices = nil
+	if err := g.raiseSwap(l); err != nil {
+		return err
+	}
 	return g.update1(l)
+}
+
+// raiseSwap sets the limit of memory and swap together before that of memory is raised.
+// The kernel refuses a limit of memory above it. The library writes both, in an order
+// that is right for lower limits alone.
+func (g *ClaimGroup) raiseSwap(l GroupLimits) error {
+	path := filepath.Join(g.version1Dir("memory"), "memory.memsw.limit_in_bytes")
+	if !g.host.swap || l.Memory == 0 || g.readSingle(path) >= l.memoryMax() {
+		return nil
+	}
+	return kernfs.WriteFile(path, []byte(strconv.FormatInt(l.memoryMax(), 10)))
 }
 
 func (g *ClaimGroup) update1(l GroupLimits) error {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/accountingstore"
 	"github.com/roost-batch/roost/internal/cli/clitest"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/nodeprogram"
@@ -21,14 +22,14 @@ func newFullApp(t *testing.T, dir string) (a *frame.App, stdout, stderr *bytes.B
 
 // allCommands are the commands of all programs.
 func allCommands() []*frame.Command {
-	return commands(append(nodeprogram.Commands(), sim.Command()))
+	return commands(append(nodeprogram.Commands(), sim.Command(), accountingstore.Command()))
 }
 
 // TestProgramTables compares the commands of other programs in the table of roost with
 // the tables of those programs.
 func TestProgramTables(t *testing.T) {
 	own := map[string][]*frame.Command{frame.NodeProgram: nodeprogram.Commands(),
-		frame.SimulatorProgram: {sim.Command()}}
+		frame.SimulatorProgram: {sim.Command()}, frame.AccountantProgram: {accountingstore.Command()}}
 	for _, c := range commands(nil) {
 		if c.Program == "" {
 			continue

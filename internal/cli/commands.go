@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/jobnodes"
 	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/cli/progressbar"
+	"github.com/roost-batch/roost/internal/cli/storedfiles"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/cli/translation"
 )
@@ -28,6 +29,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("translate", translation.TranslateCommand),
 		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
+		frame.Entry("fetch", storedfiles.FetchCommand),
 		frame.Entry("ssh", terminal.SSHCommand), frame.Entry("top", jobs.TopCommand),
 		frame.Entry("wait", func() *frame.Command { return jobs.WaitCommand(progressbar.New) }), frame.Entry("history",
 			jobs.HistoryCommand),
@@ -37,7 +39,9 @@ func entries() []frame.CommandEntry {
 		frame.Entry("shares", admin.SharesCommand),
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
+		frame.Entry("secret", jobs.SecretCommand), frame.Entry("alloc", jobs.AllocCommand),
 		frame.Entry("update", jobfile.UpdateCommand), frame.Entry("restart", jobfile.RestartCommand),
+		frame.Entry("scale", jobfile.ScaleCommand),
 		frame.Entry("checkpoint", jobs.CheckpointCommand), frame.Entry("suspend", jobs.SuspendCommand),
 		frame.Entry("resume", func() *frame.Command { return jobs.ResumeCommand(execNodeProgram) }),
 		nodeEntry("login", frame.GroupChange, "act on your jobs at another node from this machine"),
@@ -75,6 +79,10 @@ func administratorEntries() []frame.CommandEntry {
 		frame.Entry("sim", func() *frame.Command {
 			return &frame.Command{Name: "sim", Group: frame.GroupAdmin, RawArgs: true, Program: frame.SimulatorProgram,
 				Summary: "try on machines that are not there what a pool would do"}
+		}),
+		frame.Entry("accounting", func() *frame.Command {
+			return &frame.Command{Name: "accounting", Group: frame.GroupAdmin, RawArgs: true,
+				Program: frame.AccountantProgram, Summary: "copy the accounts of a pool to another database"}
 		}),
 		frame.Entry("classad", classad.Command), frame.Entry("completion", completionCommand),
 		frame.Entry("version", versionCommand), frame.Entry("words", wordsCommand),

@@ -138,7 +138,7 @@ func valueWords(flag string) (list []frame.CompletionItem) {
 		names = []string{"Machine", "Scheduler", "Negotiator", "Collector", "Job", "any"}
 	case "sort":
 		names = []string{"cpu", "memory", "gpu", "disk", "io", "time", "id"}
-	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target":
+	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target", "to":
 		return []frame.CompletionItem{{Word: ":files", Description: ""}}
 	}
 	for _, n := range names {

@@ -42,6 +42,7 @@ func TestCronCommand(t *testing.T) {
 			"3.pool  stopped  ann    @yearly    held                     2        1  job 9 is a run"}},
 		{"roost cron --json 5.pool", []string{`{"job":{"id":"5.pool"`, `"runs":2`, `"skipped":1`,
 			`"next":["2026-03-01T13:00:00Z","2026-03-01T14:00:00Z",`, `"what":"ticked","text":"job 9 is a run"`}},
+		{"roost cron --json --from 2027-05-01T00:00:00Z 7.pool", []string{`"next":["2027-05-01T03:00:00Z","2027-06-01T03:00:00Z",`}},
 		{"roost cron 6.pool", []string{"no job has a schedule"}},
 	} {
 		a, stdout, stderr := newFullApp(t, dir)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/roost-batch/roost"
 )
 
 // DefaultDomain is the domain below which the names of services are. The top-level domain
@@ -91,13 +93,7 @@ func (d *DNSSettings) fillDefaults(pool string) {
 
 // CellLabel returns the label of DNS that is nearest to the name of a pool.
 func CellLabel(pool string) string {
-	label := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(pool))
-	label = strings.Trim(label[:min(len(label), 63)], "-")
+	label := roost.NearestDNSLabel(pool)
 	if label == "" {
 		return "cell"
 	}

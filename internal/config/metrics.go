@@ -25,6 +25,7 @@ type MetricsSettings struct {
 	// names of this host that readers may use, beside the node's name and the host in the
 	// address
 	Names []string
+	Users bool // the schedd also serves metrics by user
 }
 
 // MetricsAddress returns where a daemon serves its metrics, "" if it does not. name is
@@ -86,6 +87,7 @@ func (s *blockReader) readMetrics(b *hclsyntax.Block, to *MetricsSettings) {
 				text)
 		}
 	})
+	m.readBool("users", &to.Users)
 	m.reportUnknown()
 	if len(to.addresses()) == 0 {
 		s.addProblem(b.TypeRange, `add for example schedd = "127.0.0.1:9713"`,
@@ -148,6 +150,10 @@ func (n *Node) checkMetrics() error {
 		return fmt.Errorf("%w: metrics are served to nobody: add token_file = \"…\" with a token for the readers "+
 			"(openssl rand -hex 32), or a tls block for readers with a certificate of the pool", roost.BadConfig)
 	}
+	if m.Users && m.Schedd == "" {
+		return fmt.Errorf("%w: metrics have users = true, and no address of the schedd, which has them: add "+
+			"schedd = \"127.0.0.1:9713\"", roost.BadConfig)
+	}
 	if err := n.checkWebMetrics(); err != nil {
 		return err
 	}
@@ -206,4 +212,5 @@ func (w fileWriter) writeMetrics(m *MetricsSettings) {
 	b.writeText("accountant", m.Accountant)
 	b.writeText("token_file", m.TokenFile)
 	b.writeList("names", m.Names)
+	b.writeBool("users", m.Users)
 }

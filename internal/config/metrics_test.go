@@ -20,6 +20,7 @@ metrics {
   accountant = "127.0.0.1:9721"
   token_file = "token"
   names      = ["n1.example.org"]
+  users      = true
 }`)
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +32,9 @@ metrics {
 		if got := n.MetricsAddress(c[0], c[1]); got != c[2] {
 			t.Errorf("%s %s: got %q, want %q", c[0], c[1], got, c[2])
 		}
+	}
+	if !n.Metrics.Users {
+		t.Errorf("the metrics by user are off")
 	}
 	if !strings.HasPrefix(n.Metrics.TokenFile, "/") {
 		t.Errorf("the token file is %q, want it below the node file's directory", n.Metrics.TokenFile)
@@ -88,6 +92,11 @@ func TestMetricsMistakes(t *testing.T) {
   token_file = "t"
   names = ["a.example:80"]
 }`: "not the name of a host",
+		`metrics {
+  startd = "127.0.0.1:9714"
+  token_file = "t"
+  users = true
+}`: "no address of the schedd",
 	} {
 		const rest = "name = \"n1\"\ncollector {}\nnegotiator {}\nschedd {}\nstartd \"a\" {}\nstartd \"b\" {}\n"
 		_, err := loadText(t, rest+text)

@@ -120,6 +120,7 @@ type StartdSettings struct {
 	StopNotice time.Duration // the longest notice period of tasks when the daemons are stopped
 	// how long a preempted task may delay the one that takes its place: drain and notice
 	PreemptionDelay time.Duration
+	Ports           PortRange
 
 	Spares   *int // the number of spare starters; nil: SpareStarters selects it
 	Scripts  AttemptScripts

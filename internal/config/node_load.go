@@ -306,6 +306,7 @@ func (s *blockReader) readStartds(n *Node) {
 			d.Spares = &n
 			return nil
 		})
+		t.readPortRange(&d.Ports)
 		t.readBool("allow_root", &d.AllowRoot)
 		t.readText("criu", &d.CRIU)
 		if g := t.singleBlock("gpus"); g != nil {

@@ -109,6 +109,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writePolicy(d.Policy)
 	b.writeDuration("stop_notice", d.StopNotice)
 	b.writeDuration("preemption_delay", d.PreemptionDelay)
+	b.writePortRange(d.Ports)
 	if d.Spares != nil {
 		b.to.setAttribute("spare_starters", strconv.Itoa(*d.Spares))
 	}

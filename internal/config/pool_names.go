@@ -19,16 +19,8 @@ func PoolDir(dir string, getenv func(string) string) (string, error) {
 	return pooldir.PoolDir(dir, getenv)
 }
 
-// FindPool finds the schedd for a command, see pooldir.FindPool.
-func FindPool(dir string, getenv func(string) string) (socket string, err error) {
-	return pooldir.FindPool(dir, getenv)
-}
-
 // HostName returns this host's name as that of a node, see pooldir.HostName.
 func HostName() string { return pooldir.HostName() }
-
-// NodeNameOf makes a node's name from a host's name, see pooldir.NodeNameOf.
-func NodeNameOf(host string) string { return pooldir.NodeNameOf(host) }
 
 // IsValidName reports whether s can be the name of a node, see pooldir.IsValidName.
 func IsValidName(s string) bool { return pooldir.IsValidName(s) }

@@ -26,8 +26,11 @@ type WebSettings struct {
 	// certificate chain and key of the pages, in PEM; empty: no TLS, on loopback
 	// addresses and sockets only
 	Certificate, Key string
-	// account that the daemon takes on if it is started by root; empty: it stays as it is
+	// account that the daemon takes on if it is started by root; empty: roost-web, or uid
+	// 65533 on a host without that account
 	User string
+	// directory with checkpoints of the cell over time, for pages of past instants
+	Checkpoints string
 
 	Providers []OIDCProvider // OpenID providers whose users may log in
 	// service of PAM whose passwords are good for a login, and the directory of its file;
@@ -57,6 +60,7 @@ func (s *blockReader) readWeb(b *hclsyntax.Block, to *WebSettings) {
 	w.readText("certificate", &to.Certificate)
 	w.readText("key", &to.Key)
 	w.readText("user", &to.User)
+	w.readText("checkpoints", &to.Checkpoints)
 	for _, b := range w.nestedBlocks("oidc") {
 		w.readProvider(b, to)
 	}
@@ -81,6 +85,10 @@ func (n *Node) fillWebDefaults(at string) {
 	if w.Certificate != "" {
 		w.Certificate, w.Key = joinBelow(at, w.Certificate), joinBelow(at, w.Key)
 	}
+	if w.Checkpoints == "" {
+		w.Checkpoints = filepath.Join(n.Dir, "checkpoints")
+	}
+	w.Checkpoints = joinBelow(at, w.Checkpoints)
 	w.fillLoginDefaults(at)
 	if w.URL == "" {
 		scheme := "http"
@@ -141,5 +149,6 @@ func (w fileWriter) writeWeb(to *WebSettings) {
 	b.writeText("certificate", to.Certificate)
 	b.writeText("key", to.Key)
 	b.writeText("user", to.User)
+	b.writeText("checkpoints", to.Checkpoints)
 	b.writeLogins(to)
 }

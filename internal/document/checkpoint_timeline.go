@@ -123,9 +123,9 @@ func (t *CheckpointTimeline) addEvent(e *scheddapi.JobEvent) {
 		t.attempt(e.GetAttempt()).From = m.GetSequence()
 	case what == "assigned":
 		t.fresh = e.GetAttempt()
-	case what == "started":
+	case startOf(e) != 0 && t.attempt(e.GetAttempt()).started == 0:
 		a := t.attempt(e.GetAttempt())
-		a.started, a.Started = e.GetTime(), Timestamp(e.GetTime())
+		a.started, a.Started = startOf(e), Timestamp(startOf(e))
 		t.countRestore(e.GetAttempt())
 	case what == "lost":
 		a := t.attempt(e.GetAttempt())

@@ -39,6 +39,8 @@ type Job struct {
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
 	Update         *Update           `json:"update,omitempty"`
 	Service        *Service          `json:"service,omitempty"`
+	Alloc          *Alloc            `json:"alloc,omitempty"`
+	InAlloc        *InAlloc          `json:"in_alloc,omitempty"`
 }
 
 // RunNow is how a request to run a job now, out of turn, stands.
@@ -85,6 +87,7 @@ type Exit struct {
 	Disk          int64 `json:"disk_bytes,omitempty"`
 
 	Preemptor *PreemptionParty `json:"preemptor,omitempty"` // of a preempted attempt, if it is known
+	Stored    *StoredOutput    `json:"stored,omitempty"`    // what it wrote that is on the checkpoint server
 }
 
 // Event is something that happened to a job.
@@ -117,7 +120,8 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
 		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
-		Service:   ServiceOf(s.GetService()),
+		Service: ServiceOf(s.GetService()),
+		Alloc:   AllocOf(s.GetAlloc()), InAlloc: inAllocOf(s.GetInside()),
 		Transfers: FileTransfersOf(s),
 	}
 	if r.Counts == nil {
@@ -149,7 +153,7 @@ func ExitOf(e *scheddapi.ExitStatus) *Exit {
 		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
 		Written:       e.GetUsage().GetWriteBytes(),
 		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
-		Preemptor: PartyOf(e.GetPreemptor()),
+		Preemptor: PartyOf(e.GetPreemptor()), Stored: StoredOutputOf(e),
 	}
 }
 

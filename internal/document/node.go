@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -28,6 +29,8 @@ type Node struct {
 	Comment string         `json:"comment,omitempty"` // what administrators say of it
 	Owner   string         `json:"owner,omitempty"`   // why its owner does not lend it now
 	Desktop bool           `json:"desktop,omitempty"` // a person uses it, and pages of the pool hide its load
+	Rack    string         `json:"rack,omitempty"`
+	Class   string         `json:"class,omitempty"` // NodeClass, or the model of its first GPU, or Arch
 }
 
 // ResourceAmount is how much of a resource is free, and how much there is.
@@ -35,6 +38,12 @@ type ResourceAmount struct {
 	Free  float64 `json:"free"`
 	Total float64 `json:"total"`
 }
+
+// Attributes that administrators may give machines, for views and metrics.
+const (
+	RackAttr      = "Rack"
+	NodeClassAttr = "NodeClass"
+)
 
 // NodeOf reads the ad of a machine.
 func NodeOf(ad *classad.Ad) Node {
@@ -44,7 +53,12 @@ func NodeOf(ad *classad.Ad) Node {
 	pair := func(free, total string, unit roost.Bytes) ResourceAmount {
 		return ResourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
 	}
+	class := text(NodeClassAttr)
+	if models, _ := ad.Strings(roost.AttrGpuModels); class == "" && len(models) > 0 {
+		class = models[0]
+	}
 	return Node{
+		Rack: text(RackAttr), Class: cmp.Or(class, text(roost.AttrArch)),
 		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
 		Memory:  pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB),

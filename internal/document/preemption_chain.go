@@ -76,11 +76,11 @@ func PreemptionChainOf(t *CheckpointTimeline, events []*scheddapi.JobEvent) Pree
 		if e.GetNode() != "" {
 			nodes[e.GetAttempt()] = e.GetNode()
 		}
-		switch cause := evictionCause(e); {
-		case cause != "":
+		if begin := startOf(e); begin != 0 || e.GetWhat() == "assigned" {
+			c.addStart(e.GetAttempt(), nodes[e.GetAttempt()], begin)
+		}
+		if cause := evictionCause(e); cause != "" {
 			c.addEviction(t, e, cause, nodes[e.GetAttempt()])
-		case e.GetWhat() == "assigned" || e.GetWhat() == "started":
-			c.addStart(e, nodes[e.GetAttempt()])
 		}
 	}
 	return c
@@ -116,18 +116,33 @@ func (c *PreemptionChain) addEviction(t *CheckpointTimeline, e *scheddapi.JobEve
 	c.Evictions = append(c.Evictions, one)
 }
 
-// addStart notes where the task went on after its last eviction.
-func (c *PreemptionChain) addStart(e *scheddapi.JobEvent, node string) {
-	if n := len(c.Evictions); n > 0 {
-		last := &c.Evictions[n-1]
-		isNext := last.NextAttempt == 0 && e.GetAttempt() > last.Attempt || last.NextAttempt == e.GetAttempt()
-		if isNext {
-			last.NextAttempt, last.NextNode = e.GetAttempt(), node
-			if e.GetWhat() == "started" {
-				last.NextTime = Timestamp(e.GetTime())
-			}
+// addStart notes where the task went on after its last eviction, and when. The time is 0
+// of an attempt that is only assigned.
+func (c *PreemptionChain) addStart(attempt uint32, node string, begin int64) {
+	n := len(c.Evictions)
+	if n == 0 {
+		return
+	}
+	last := &c.Evictions[n-1]
+	isNext := last.NextAttempt == 0 && attempt > last.Attempt || last.NextAttempt == attempt
+	if isNext {
+		last.NextAttempt, last.NextNode = attempt, node
+		if last.NextTime == "" && begin != 0 {
+			last.NextTime = Timestamp(begin)
 		}
 	}
+}
+
+// startOf returns when an attempt began, in unix nanoseconds; 0 if the event does not say
+// it. The end of a short attempt may come without a start before it.
+func startOf(e *scheddapi.JobEvent) int64 {
+	if e.GetWhat() == "started" {
+		return e.GetTime()
+	}
+	if x := e.GetExit(); x.GetWall() > 0 && x.GetCause() != scheddapi.Cause_CAUSE_RESTORE {
+		return e.GetTime() - x.GetWall()
+	}
+	return 0
 }
 
 func (c *PreemptionChain) addDisplaced(e *scheddapi.JobEvent) {

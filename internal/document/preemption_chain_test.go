@@ -70,3 +70,27 @@ func TestNoPreemption(t *testing.T) {
 		}
 	}
 }
+
+// TestShortAttempt: the end of a short attempt may be known without its start. When it
+// began follows from how long it ran.
+func TestShortAttempt(t *testing.T) {
+	var s taskEvents
+	s.start(10)
+	s.checkpoint(15, 5)
+	s.end(20, 10, preempted)
+	s.start(30)
+	s.list = s.list[:len(s.list)-1] // it is assigned, and its start is not known
+	timeline := s.of(completedRow())
+	if c := PreemptionChainOf(&timeline, s.list); c.Evictions[0].NextText() != "on n2, not started there yet" ||
+		timeline.Restores != 0 {
+		t.Errorf("%d restores, %q", timeline.Restores, c.Evictions[0].NextText())
+	}
+	s.end(40, 4, exited)
+	timeline = s.of(completedRow())
+	if c := PreemptionChainOf(&timeline, s.list); c.Evictions[0].NextText() != "on n2 at 1970-01-01T00:00:36.000Z" {
+		t.Errorf("got %q", c.Evictions[0].NextText())
+	}
+	if a := timeline.Attempts[1]; timeline.Restores != 1 || a.Started != "1970-01-01T00:00:36.000Z" || a.Wall != 4 {
+		t.Errorf("%d restores, attempt %+v", timeline.Restores, a)
+	}
+}

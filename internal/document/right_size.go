@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
+	"github.com/roost-batch/roost/schedd/queue/autoscale"
 )
 
 // What is too little to be worth a word, and what can be told from too short a time.
@@ -143,30 +144,16 @@ func bytesHint(name, of string, asked, peak roost.Bytes, tasks int) string {
 // they used at most peak of much that they asked for, and more where they used nearly
 // all.
 func SuggestedBytes(asked, peak roost.Bytes, tasks int) roost.Bytes {
-	enough := roundUp(roost.Bytes(float64(peak) * withMargin(tasks)))
+	enough := autoscale.RoundMemory(roost.Bytes(float64(peak) * withMargin(tasks)))
 	switch {
 	case peak <= 0 || asked <= 0:
 		return 0
 	case asked >= minMemory && enough <= asked/2 && asked-enough >= minSaving:
 		return enough
 	case peak <= asked && peak >= asked/100*95 && asked >= 64*roost.MiB:
-		return roundUp(asked / 4 * 5)
+		return autoscale.RoundMemory(asked / 4 * 5)
 	}
 	return 0
-}
-
-// roundUp makes an amount one that people would write.
-func roundUp(b roost.Bytes) roost.Bytes {
-	step := 64 * roost.MiB
-	switch {
-	case b > 64*roost.GiB:
-		step = 4 * roost.GiB
-	case b > 8*roost.GiB:
-		step = roost.GiB
-	case b > 2*roost.GiB:
-		step = 256 * roost.MiB
-	}
-	return (b + step - 1) / step * step
 }
 
 // roundDisplay leaves out what is too fine to matter.

@@ -14,6 +14,10 @@ type Service struct {
 	States map[string]uint32 `json:"states"`
 	Checks []Check           `json:"checks"`
 
+	Autoscale *Autoscale `json:"autoscale,omitempty"` // where its number of tasks follows its load
+	// where the size of its tasks follows their use
+	VerticalAutoscale *VerticalAutoscale `json:"vertical_autoscale,omitempty"`
+
 	// of one task
 	State     string `json:"state,omitempty"`
 	Since     string `json:"since,omitempty"`
@@ -45,7 +49,8 @@ func ServiceOf(h *scheddapi.ServiceHealth) *Service {
 	}
 	s := &Service{Wanted: h.GetWanted(), States: h.GetStates(), Checks: []Check{}, State: h.GetState(),
 		Since: Timestamp(h.GetSince()), Check: h.GetCheck(), Detail: h.GetDetail(), Restarts: h.GetRestarts(),
-		EarlyEnds: h.GetEarlyEnds(), RestartAt: Timestamp(h.GetRestartAt()), Revision: h.GetRevision()}
+		EarlyEnds: h.GetEarlyEnds(), RestartAt: Timestamp(h.GetRestartAt()), Revision: h.GetRevision(),
+		Autoscale: AutoscaleOf(h.GetAutoscale()), VerticalAutoscale: VerticalAutoscaleOf(h.GetVertical())}
 	if s.States == nil {
 		s.States = map[string]uint32{}
 	}

@@ -19,6 +19,7 @@ type Update struct {
 	Failing  uint32            `json:"failing"`
 	Begun    string            `json:"begun"`
 	Moved    string            `json:"moved"`
+	Promotes string            `json:"promotes,omitempty"`
 }
 
 // UpdateOf returns the update of a service; nil: it was never updated.
@@ -27,7 +28,7 @@ func UpdateOf(u *scheddapi.UpdateProgress) *Update {
 		return nil
 	}
 	return &Update{u.GetState(), u.GetRevision(), u.GetBefore(), u.GetReason(), u.GetTasks(), u.GetMaxDown(),
-		u.GetPlanned(), u.GetFailing(), Timestamp(u.GetBegun()), Timestamp(u.GetMoved())}
+		u.GetPlanned(), u.GetFailing(), Timestamp(u.GetBegun()), Timestamp(u.GetMoved()), Timestamp(u.GetPromotesAt())}
 }
 
 // Total is how many tasks there are.
@@ -39,8 +40,8 @@ func (u *Update) Total() (n uint32) {
 }
 
 // updateTaskStates are the states of tasks in the order in which they go through them.
-var updateTaskStates = []string{"new", "settling", "unready", "starting", "waiting", "stopping", "old", "failed",
-	"excluded"}
+var updateTaskStates = []string{"new", "settling", "unready", "starting", "waiting", "stopping", "resizing",
+	"old", "failed", "excluded"}
 
 // Text says it in a line.
 func (u *Update) Text() string {

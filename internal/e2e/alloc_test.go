@@ -58,13 +58,9 @@ job "saver" {
 // them end with the set.
 func TestAllocs(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	pool, err := Start(ctx, PoolOptions{Roost: program(t), Dir: t.TempDir(), Nodes: 1, CPUs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pool.Stop() })
+	pool := smallPool(t)
 	a := &allocPool{T: t, ctx: ctx, pool: pool, dir: t.TempDir()}
 	stdout, stderr, code := a.submit("web", allocJobs)
 	if a.ids = strings.Fields(stdout); code != 0 || len(a.ids) != 3 {
@@ -73,6 +69,7 @@ func TestAllocs(t *testing.T) {
 	a.must("wait", "--ready", "--timeout", "1m", a.ids[1], a.ids[2])
 	a.checkGroups()
 	a.submitInside()
+	a.change()
 	a.remove()
 }
 
@@ -149,6 +146,37 @@ func (a *allocPool) submitInside() {
 	_, stderr, code = a.submit("large", fmt.Sprintf(job, a.ids[0], 1))
 	if !strings.Contains(stderr, "it asks for 1 cores, and the alloc has 0.5") {
 		a.Errorf("more than an alloc has: %d, %s", code, stderr)
+	}
+}
+
+// change lists the set and changes it in each way that roost alloc knows.
+func (a *allocPool) change() {
+	a.Helper()
+	if text := a.must("alloc"); strings.Count(text, "open") != 2 || !strings.Contains(text, "0.3/0.5") {
+		a.Errorf("the allocs are %s", text)
+	}
+	a.must("alloc", "resize", "--cpus", "0.6", a.ids[0])
+	a.await("larger allocs", func() bool { return strings.Count(a.must("alloc"), "0.3/0.6") == 2 })
+	a.must("alloc", "allow", a.ids[0], "somebody", "else@n7")
+	a.must("alloc", "deny", a.ids[0], "else@n7")
+	if text := a.must("show", a.ids[0]); !strings.Contains(text, "also for    somebody") {
+		a.Errorf("the set shows %s", text)
+	}
+	if _, stderr, code := a.pool.Command(a.ctx, "alloc", "rm", a.ids[0]); code == 0 ||
+		!strings.Contains(stderr, "--with-tasks") {
+		a.Errorf("a set with jobs inside: %d, %s", code, stderr)
+	}
+	stdout, stderr, code := a.submit("leaves", "job \"leaves\" {\n  in = \""+a.ids[0]+"\"\n  hold = true\n"+
+		"  memory = \"64MiB\"\n  cpus = 0.1\n  command = [\"true\"]\n}\n")
+	if code != 0 {
+		a.Fatalf("submit: %s", stderr)
+	}
+	id := strings.TrimSpace(stdout)
+	a.must("alloc", "leave", id)
+	a.must("release", id)
+	a.must("wait", "--timeout", "1m", id)
+	if text := a.must("show", id); strings.Contains(text, "alloc set") {
+		a.Errorf("the job that has left shows %s", text)
 	}
 }
 

@@ -125,8 +125,10 @@ func (h *hostPool) executableIsBusy() {
 		)))
 	}
 	for _, id := range jobs {
-		h.awaitTrue(id+" has failed twice", func() bool {
-			return h.showTask(id).Attempt >= 2 || h.showTask(id).State == "held"
+		// the last ones may be kept from the machine on which the first ones have failed
+		h.awaitTrue(id+" has failed", func() bool {
+			now := h.showTask(id)
+			return now.Attempt >= 2 || now.Attempt == 1 && now.State == "idle" || now.State == "held"
 		})
 	}
 	for _, id := range jobs {

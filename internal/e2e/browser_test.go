@@ -26,7 +26,7 @@ type browser struct {
 }
 
 // browserTimeout bounds one step in the browser.
-const browserTimeout = 30 * time.Second
+const browserTimeout = time.Minute
 
 // openBrowser starts Chromium with an empty profile.
 func openBrowser(t *testing.T) *browser {
@@ -41,21 +41,30 @@ func openBrowser(t *testing.T) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true)) // root has no sandbox in Chromium
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	b := &browser{}
-	ctx, cancel := chromedp.NewContext(ctx, chromedp.WithListener(b.listen))
-	b.Context = ctx
-	t.Cleanup(func() {
-		chromedp.Cancel(ctx) // it waits for the process
-		cancel()
-		stop()
-		os.RemoveAll(dir)
-	})
-	if err := chromedp.Do(ctx); err != nil { // it starts Chromium, which lives as long as this context
-		t.Fatal(err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for range browserStarts {
+		ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		b := &browser{}
+		ctx, cancel := chromedp.NewContext(ctx, chromedp.WithListener(b.listen))
+		b.Context = ctx
+		end := func() {
+			chromedp.Cancel(ctx) // it waits for the process
+			cancel()
+			stop()
+		}
+		if err = chromedp.Do(ctx); err == nil { // it starts Chromium, which lives as long as this context
+			t.Cleanup(end)
+			return b
+		}
+		end()
+		t.Logf("Chromium does not start: %v", err)
 	}
-	return b
+	t.Fatal(err)
+	return nil
 }
+
+// browserStarts is how often Chromium is started, which sometimes dies at its start.
+const browserStarts = 3
 
 // listen records what the console of a reader would show in red.
 func (b *browser) listen(event any) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
@@ -48,7 +47,7 @@ func storedImages(t *testing.T, dir string) (files []string) {
 // awaitNoImages waits until no image is stored.
 func awaitNoImages(t *testing.T, dir string) {
 	t.Helper()
-	if !pollUntil(t.Context(), time.Minute, func() bool { return len(storedImages(t, dir)) == 0 }) {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool { return len(storedImages(t, dir)) == 0 }) {
 		t.Fatalf("there are still %q", storedImages(t, dir))
 	}
 }

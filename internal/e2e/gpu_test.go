@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,35 +21,9 @@ func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 	t.Helper()
 	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test",
 		Memory: 16 * roost.GiB, Celsius: 40}}})
-	dir := openDir(t)
-	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
-	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
-		Schedd: &config.ScheddSettings{AllowRoot: true},
-		Startds: []config.StartdSettings{{
-			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB,
-				Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
-		}},
-	}
-	file := filepath.Join(dir, "node.hcl")
-	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.cmd = exec.Command(p.Roost, "master", "--config", file)
-	p.cmd.Stdout, p.cmd.Stderr = p, p
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	t.Cleanup(func() {
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		<-p.done
-		if t.Failed() {
-			t.Logf("the pool:\n%s", p.Output())
-		}
+	p := unitPool(t, config.StartdSettings{
+		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB},
+		GPUs:      config.GPUSettings{Library: m.Library},
 	})
 	p.awaitOutput(t, "GPU-a", "nodes", "--gpus")
 	return p, m
@@ -61,7 +33,7 @@ func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 func (p *Pool) awaitOutput(t *testing.T, want string, args ...string) string {
 	t.Helper()
 	var stdout, stderr string
-	if !pollUntil(t.Context(), time.Minute, func() bool {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
 		stdout, stderr, _ = p.mustQuery(t, args...)
 		return strings.Contains(stdout, want)
 	}) {

@@ -78,7 +78,7 @@ func (h *hostPool) taskLogLines(name string) (all []taskLogLine) {
 func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.Helper()
 	state := ""
-	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool {
+	h.awaitTrue(b.name+" ends (P9)", func() bool {
 		state = h.showTask(b.id).State
 		return state == "completed" || state == "failed"
 	})
@@ -288,7 +288,7 @@ func (h *cellHostPool) checkUndisturbed(id, name string, g *taskGate) {
 		last = at
 	}
 	h.steadyDuration = time.Duration(last - first)
-	if h.Logf("%s: the longest gap is %v", name, time.Duration(longest)); longest > int64(5*time.Second) {
+	if h.Logf("%s: the longest gap is %v", name, time.Duration(longest)); longest > int64(15*time.Second) {
 		h.Errorf("%s was stopped for %v", name, time.Duration(longest))
 	}
 }

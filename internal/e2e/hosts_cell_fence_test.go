@@ -72,7 +72,7 @@ func (h *cellHostPool) checkFences() {
 	client := wire.NewScheddClient(conn)
 	for _, f := range h.fences {
 		state := ""
-		h.awaitFor(time.Minute, f.name+" is over (P9)", func() bool {
+		h.awaitTrue(f.name+" is over (P9)", func() bool {
 			state = h.showTask(f.id).State
 			return state == "completed" || state == "removed" || state == "failed"
 		})
@@ -202,7 +202,7 @@ func (h *cellHostPool) nodeIsCutOff() {
 	cut := uptime()
 	h.stopArray(held, "hold")
 	h.stopArray(removed, "rm")
-	h.awaitFor(time.Minute, "clinging runs on the other node", func() bool {
+	h.awaitTrue("clinging runs on the other node", func() bool {
 		now := h.showTask(id)
 		return now.Attempt > first.Attempt && now.State == "running"
 	})

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
@@ -24,12 +26,12 @@ func TestCellQueue(t *testing.T) {
 	t.Parallel()
 	h := makeCellQueue(t)
 	h.startAll()
-	h.awaitFor(time.Minute, "the queue of the cell", func() bool { return h.queueLeader() != "" })
+	h.awaitTrue("the queue of the cell", func() bool { return h.queueLeader() != "" })
 	ids := strings.Fields(h.submitToQueue("outlives", `while [ ! -e `+filepath.Join(h.home, "release")+` ]; do sleep 0.1; done`, 3))
 	if len(ids) != 1 || !strings.HasSuffix(ids[0], "."+cellQueueName) {
 		t.Fatalf("submitted: %q", ids)
 	}
-	h.awaitFor(time.Minute, "three tasks run", func() bool { return h.runningInQueue(ids[0]) == 3 })
+	h.awaitTrue("three tasks run", func() bool { return h.runningInQueue(ids[0]) == 3 })
 	for _, kill := range []string{"the leader", "the submit node", "the next leader"} {
 		at := time.Now()
 		killed, daemon := "submit", "schedd"
@@ -38,7 +40,7 @@ func TestCellQueue(t *testing.T) {
 		}
 		h.nodes[killed].killMaster()
 		if kill != "the submit node" {
-			h.awaitFor(time.Minute, "another leader", func() bool {
+			h.awaitTrue("another leader", func() bool {
 				now := h.queueLeader()
 				return now != "" && now != killed
 			})
@@ -46,13 +48,13 @@ func TestCellQueue(t *testing.T) {
 		took := time.Since(at).Round(time.Millisecond)
 		t.Logf("%s (%s) was killed; the queue acts again after %v", kill, killed, took)
 		h.nodes[killed].start()
-		h.awaitFor(time.Minute, killed+" is back", func() bool { return h.nodes[killed].daemonPID(daemon) != 0 })
-		h.awaitFor(time.Minute, "the tasks of before run", func() bool { return h.runningInQueue(ids[0]) == 3 })
+		h.awaitTrue(killed+" is back", func() bool { return h.nodes[killed].daemonPID(daemon) != 0 })
+		h.awaitTrue("the tasks of before run", func() bool { return h.runningInQueue(ids[0]) == 3 })
 	}
 	h.usersActInQueue()
 	again := strings.TrimSpace(h.submitToQueue("next", "true", 1))
 	h.writeUserFile("release", "", 0o644)
-	h.awaitFor(time.Minute, "the jobs end", func() bool {
+	h.awaitTrue("the jobs end", func() bool {
 		return h.countInQueue(ids[0], "completed") == 3 && h.countInQueue(again, "completed") == 1
 	})
 	for index := range 3 {
@@ -67,7 +69,7 @@ func TestCellQueue(t *testing.T) {
 // user try to.
 func (h *cellHostPool) usersActInQueue() {
 	id := strings.TrimSpace(h.submitToQueue("own", "echo written; sleep 1000", 1))
-	h.awaitFor(time.Minute, "the output of a job in the queue", func() bool {
+	h.awaitTrue("the output of a job in the queue", func() bool {
 		stdout, _, code := h.runAs(someone, "logs", id)
 		return code == 0 && stdout == "written\n"
 	})
@@ -86,7 +88,7 @@ func (h *cellHostPool) usersActInQueue() {
 		}
 	}
 	h.mustAs("hold", id)
-	h.awaitFor(time.Minute, "it is held", func() bool { return h.countInQueue(id, "held") == 1 })
+	h.awaitTrue("it is held", func() bool { return h.countInQueue(id, "held") == 1 })
 	h.mustAs("release", id)
 	h.mustAs("rm", id)
 	if _, stderr, code = h.runAs(someone, "wait", id); code == 0 || !strings.Contains(stderr, "1 of 1 task done") {
@@ -94,6 +96,70 @@ func (h *cellHostPool) usersActInQueue() {
 	}
 	h.servicesChooseQueue()
 	h.runLargeScript()
+	h.runStoredFiles()
+}
+
+// runStoredFiles submits jobs whose files are stored. They need no directory of the
+// submit node: it is gone before they run. Their output is got on another node.
+func (h *cellHostPool) runStoredFiles() {
+	text := strings.Repeat("a line of input\n", 100<<10)
+	var inputs []string
+	for i := range 2 {
+		inputs = append(inputs, h.writeUserFile(fmt.Sprint("input", i), fmt.Sprint(i, "\n", text), 0o600))
+	}
+	path := h.writeUserFile("stored.hcl", "job \"stored\" {\n  count = 2\n  memory = \"10MiB\"\n  hold = true\n"+
+		"  transfer = \"store\"\n  inputs = { \"in\" = \"input${task.index}\" }\n  outputs = [\"result\", \"sub\"]\n"+
+		"  script = \"#!/bin/sh\\nhead -n 1 in; mkdir sub; cp in sub/copy; wc -c < in > result; echo e >&2\\n\"\n}\n",
+		0o600)
+	if _, stderr, code := h.runAs(someone, "submit", "--local", path); code == 0 ||
+		!strings.Contains(stderr, "submit it with --cell") {
+		h.Errorf("stored files in the queue of a node: %d, %s", code, stderr)
+	}
+	id := strings.TrimSpace(h.mustAs("submit", "--quiet", "--cell", path))
+	for _, input := range inputs {
+		if err := os.Remove(input); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.mustAs("release", id)
+	if _, stderr, code := h.runAs(someone, "wait", id); code != 0 {
+		h.Errorf("a job with stored files: %d, %s; %s", code, stderr, h.mustAs("why", id))
+	}
+	for _, host := range h.nodes { // the leader that has stored the output is not needed
+		if err := os.RemoveAll(filepath.Join(host.node.CellQueueDir(), "schedd", "spool")); err != nil {
+			h.Fatal(err)
+		}
+	}
+	for i := range 2 {
+		task := strings.Replace(id, ".", fmt.Sprintf("[%d].", i), 1)
+		if stdout, stderr, _ := h.runAs(someone, "logs", task); stdout != fmt.Sprintln(i) {
+			h.Errorf("task %s wrote %q, %s", task, stdout, stderr)
+		}
+		if stdout, stderr, _ := h.runAs(someone, "logs", "--stderr", task); stdout != "e\n" {
+			h.Errorf("task %s wrote %q to standard error, %s", task, stdout, stderr)
+		}
+		var shown struct{ Job struct{ Exit document.Exit } }
+		if want := fmt.Sprint(i, "\n", text); !h.queryJSON(&shown, "show", task) || shown.Job.Exit.Stored == nil ||
+			shown.Job.Exit.Stored.StdoutBytes != 2 || shown.Job.Exit.Stored.StderrBytes != 2 ||
+			shown.Job.Exit.Stored.FileBytes <= int64(len(want)) {
+			h.Errorf("task %s: roost show says of its stored output: %+v", task, shown.Job.Exit.Stored)
+		}
+		to := filepath.Join(h.home, fmt.Sprint("fetched", i))
+		if err := errors.Join(os.Mkdir(to, 0o700), os.Chown(to, int(someone.uid), int(someone.gid))); err != nil {
+			h.Fatal(err)
+		}
+		h.mustAs("fetch", "--to", to, task)
+		want := fmt.Sprint(i, "\n", text)
+		copied, err := os.ReadFile(filepath.Join(to, "sub", "copy"))
+		result, rerr := os.ReadFile(filepath.Join(to, "result"))
+		if err != nil || rerr != nil || string(copied) != want || string(result) != fmt.Sprintln(len(want)) {
+			h.Errorf("fetched of task %s: %d bytes, %q, %v, %v", task, len(copied), result, err, rerr)
+		}
+		if _, stderr, code := h.runAs(commandUser{12346, 12346}, "fetch", "--to", "/tmp", task); code == 0 ||
+			!strings.Contains(stderr, "lacks the capability") {
+			h.Errorf("another user fetches: %d, %s", code, stderr)
+		}
+	}
 }
 
 // runLargeScript submits a script that is too large for its job's ad. The job runs after

@@ -36,7 +36,7 @@ func (h *cellHostPool) timeToNextGrant() {
 		killed := time.Now()
 		leader.killMaster() // with its master, which would otherwise restart it as leader again
 		id := h.submitJob(fmt.Sprintf(`job "next-%d" { command = ["true"] }`, round))
-		h.awaitFor(time.Minute, id+" completes", func() bool { return h.showTask(id).State == "completed" })
+		h.awaitTrue(id+" completes", func() bool { return h.showTask(id).State == "completed" })
 		granted = append(granted, h.eventTime(client, id, "assigned").Sub(killed))
 		elected = append(elected, h.timeToFirstGrant(killed, otherCentrals(leader.name), `this replica leads`))
 		mpiGang = append(mpiGang, h.timeToFirstGrant(killed, otherCentrals(leader.name), `this negotiator leads`))

@@ -230,7 +230,7 @@ func (b *unjoinedHosts) checkRevocation() {
 	files := &config.TLSFiles{CA: b.hostDirectory("first").TLS().CA}
 	b.mustRun("first", "revoke", "second", "--reason", "lost", "--config", b.hostDirectory("first").NodeFile())
 	began := time.Now()
-	listed := pollUntil(b.Context(), time.Minute, func() bool {
+	listed := pollUntil(b.Context(), awaitTimeout, func() bool {
 		list, err := pki.ReadRevocations(files)
 		// the third machine's first certificate is on it, too
 		return err == nil && list != nil && len(list.RevokedCertificateEntries) == 2

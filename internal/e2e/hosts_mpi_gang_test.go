@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // machineOfProgramIsLost crashes a machine of an MPI gang. The processes on the others
@@ -42,12 +41,12 @@ func (h *hostPool) machineOfProgramIsLost() {
 	h.net.crashHost("exec2")
 	n := h.nodes["exec2"]
 	<-n.done
-	h.awaitFor(40*time.Second, "it waits for another machine", func() bool { return h.showTask(id).State == "idle" })
+	h.awaitTrue("it waits for another machine", func() bool { return h.showTask(id).State == "idle" })
 	h.awaitTrue("nothing of it is left where its other part was", func() bool {
 		return len(h.matchingProcesses("exec1", g.path)) == 0
 	})
 	n.start()
-	h.awaitFor(40*time.Second, "it runs on both machines again", func() bool { return wrote(attempt + 1) })
+	h.awaitTrue("it runs on both machines again", func() bool { return wrote(attempt + 1) })
 	g.openGate()
 	h.awaitTrue("it ends", func() bool { return h.showTask(id).State == "failed" })
 	if got := h.showTask(id); got.Exit.Code != 6 || got.Attempt != attempt+1 {

@@ -168,7 +168,7 @@ func (h *placementStylePool) runLoad(style string) map[string]bool {
 			"\"16MiB\"\n  gang = true\n}", i))] = at
 	}
 	for _, id := range slices.Sorted(maps.Keys(jobs)) {
-		h.awaitFor(time.Minute, style+": "+id+" has completed", func() bool {
+		h.awaitTrue(style+": "+id+" has completed", func() bool {
 			return jobs[id].showTask(id).State == "completed"
 		})
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // awaitTimeout is how long one step may take that normally happens at once.
-const awaitTimeout = time.Minute
+const awaitTimeout = 2 * time.Minute
 
 // someone is an ordinary user for whom no host has an account.
 var someone = commandUser{12345, 12345}
@@ -141,7 +141,9 @@ func openDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
+		// a process that was killed may still make a file
+		var err error
+		if !pollUntil(context.Background(), awaitTimeout, func() bool { err = os.RemoveAll(dir); return err == nil }) {
 			t.Error(err)
 		}
 	})

@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
@@ -48,13 +48,18 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 			Name: "host1"}},
 		Metrics: &config.MetricsSettings{Collector: addresses["collector"], Negotiator: addresses["negotiator"],
 			Schedd: addresses["schedd"], Startd: addresses["startd"], Web: addresses["web"],
-			Accountant: addresses["accountant"], TokenFile: file},
+			Accountant: addresses["accountant"], TokenFile: file, Users: true},
 	}), addresses
 }
 
 // metricsPage reads the metrics of a daemon and returns the values by series.
 func metricsPage(ctx context.Context, address, token string) (status int, values map[string]float64, err error) {
-	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/metrics", nil)
+	return metricsAt(ctx, "http://"+address+"/metrics", token)
+}
+
+// metricsAt is metricsPage for the page with a URL.
+func metricsAt(ctx context.Context, url, token string) (status int, values map[string]float64, err error) {
+	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -81,6 +86,29 @@ func metricsPage(ctx context.Context, address, token string) (status int, values
 	return response.StatusCode, values, nil
 }
 
+// awaitUser waits until the schedd shows these values of the user that runs the test.
+func awaitUser(t *testing.T, schedd string, want map[string]float64) {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]float64
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
+		var status int
+		status, got, err = metricsAt(t.Context(), "http://"+schedd+"/metrics/users", metricsToken)
+		for name, value := range want {
+			v, there := got[fmt.Sprintf("roost_schedd_user_%s{user=%q}", name, me.Username)]
+			if !there || v != value {
+				return false
+			}
+		}
+		return err == nil && status == 200
+	}) {
+		t.Fatalf("the user has %v, want %v (%v)", got, want, err)
+	}
+}
+
 // TestMetrics reads the metrics of each daemon of a pool while tasks wait, run and end.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
@@ -89,7 +117,7 @@ func TestMetrics(t *testing.T) {
 	}
 	p, addresses := metricsPool(t)
 	for daemon, address := range addresses {
-		if !pollUntil(t.Context(), time.Minute, func() bool { // the master starts these two last
+		if !pollUntil(t.Context(), awaitTimeout, func() bool { // the master starts these two last
 			_, _, err := metricsPage(t.Context(), address, metricsToken)
 			return err == nil
 		}) {
@@ -113,6 +141,7 @@ func TestMetrics(t *testing.T) {
 	await("schedd", map[string]float64{`tasks{band="batch",state="running"}`: 4, `tasks{band="batch",state="idle"}`: 2,
 		`waiting_tasks{reason="busy"}`: 2, `attempts_started_total{band="batch"}`: 4, `claims{state="busy"}`: 4,
 		`submits_total{result="accepted"}`: 1, `wait_seconds_count{band="batch"}`: 4})
+	awaitUser(t, addresses["schedd"], map[string]float64{"waiting_tasks": 2, "running_tasks": 4, "cores": 4, "gpus": 0})
 	await("negotiator", map[string]float64{"leader": 1, "machines": 1, "schedds": 1, `pool_cores{state="held"}`: 4,
 		`pool_cores{state="free"}`: 0, `grants_total{band="batch",result="claimed"}`: 4,
 		`unplaced_requests{reason="busy"}`: 1, `replicas{state="current"}`: 1, `group_cores{group="none"}`: 4})
@@ -124,6 +153,7 @@ func TestMetrics(t *testing.T) {
 	p.awaitSuccess(t, "secret-name")
 	p.sleepersOf(t, "taken", "  count = 2\n  cpus = 2\n")
 	await("schedd", map[string]float64{`tasks{band="batch",state="running"}`: 2, `tasks{band="batch",state="idle"}`: 0,
+		`attempts_started_total{band="batch"}`:              8, // their processes are there, so they end by the removal
 		`attempts_ended_total{band="batch",cause="exited"}`: 6, `run_seconds_count{band="batch"}`: 6})
 	if stdout, stderr, code := p.Command(t.Context(), "rm", "@taken"); code != 0 {
 		t.Fatalf("rm: %s%s", stdout, stderr)
@@ -148,7 +178,7 @@ func awaitMetrics(t *testing.T, daemon, address string, want map[string]float64)
 	t.Helper()
 	var values map[string]float64
 	var wrong []string
-	if !pollUntil(t.Context(), time.Minute, func() bool {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
 		_, got, err := metricsPage(t.Context(), address, metricsToken)
 		if err != nil {
 			return false
@@ -161,6 +191,11 @@ func awaitMetrics(t *testing.T, daemon, address string, want map[string]float64)
 		}
 		return wrong == nil
 	}) {
+		for series, v := range values {
+			if v != 0 && strings.Contains(series, "_total{") {
+				wrong = append(wrong, fmt.Sprintf("%s is %v", series, v))
+			}
+		}
 		t.Fatalf("%s:\n%s", daemon, strings.Join(wrong, "\n"))
 	}
 	forbidden := regexp.MustCompile(`[{,](job|task|user|owner|node|host|machine|id|name)="|secret|taken|root`)

@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/roost-batch/roost/internal/cellhistory"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/simchild"
 )
@@ -20,18 +22,7 @@ import (
 // webPool starts a pool with its pages.
 func webPool(t *testing.T) *Pool {
 	t.Helper()
-	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: filepath.Join(openDir(t), "pool"),
-		Nodes: 2, CPUs: 4, Web: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Stop()
-		if t.Failed() {
-			t.Logf("the pool:\n%s", p.Output())
-		}
-	})
-	return p
+	return startPool(t, PoolOptions{Nodes: 2, CPUs: 4, Web: true})
 }
 
 // webLink returns a link that logs its reader in.
@@ -66,7 +57,7 @@ func TestPages(t *testing.T) {
 	p := webPool(t)
 	file := filepath.Join(openDir(t), "sweep.hcl")
 	job := `job "sweep" {
-  script = "printf '\\033[31mtask\\033[0m %s <b>\\n' $ROOST_TASK; [ $ROOST_TASK != 3 ]"
+  script = "printf '\\033[31mtask\\033[0m %s <b>\\n' ${task.index}; [ ${task.index} != 3 ]"
   count  = 12
   memory = "64MiB"
 }
@@ -98,6 +89,7 @@ job "saves" {
 	checkWork(t, p, ids[2])
 	victim, preemptor := preemptOne(t, p)
 	service, schedule := p.submitService(t)
+	set, inside := p.submitAllocs(t)
 	link := p.webLink(t)
 	address, err := url.Parse(link)
 	if err != nil {
@@ -110,7 +102,8 @@ job "saves" {
 		"why": "/jobs/" + ids[1] + "/why", "tasks": "/jobs/" + ids[0] + "/tasks",
 		"definition": "/jobs/" + ids[0] + "/definition",
 		"log":        "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/log/out", "submit": "/submit",
-		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "map": "/map?by=class", "whatif": "/whatif?drain=n1",
+		"nodes": "/nodes", "node": "/nodes/" + p.nodeNames(t)[0], "node-ad": "/nodes/" + p.nodeNames(t)[0] + "/ads",
+		"node-events": "/nodes/" + p.nodeNames(t)[0] + "/events", "map": "/map?by=class", "whatif": "/whatif?drain=n1",
 		"shares": "/shares",
 		"cell":   "/cell", "quotas": "/quotas", "usage": "/usage?all=1", "account": "/account",
 		"search": "/search?q=sweep", "manual": "/manual", "manual-search": "/manual?q=walltime",
@@ -120,8 +113,10 @@ job "saves" {
 		"job-usage":   "/jobs/" + ids[0] + "/usage",
 		"checkpoints": "/tasks/" + ids[2] + "/checkpoints", "saved": "/tasks/" + ids[2],
 		"evictions": "/tasks/" + victim + "/evictions", "displaced": "/tasks/" + victim,
-		"preemptor": "/tasks/" + preemptor,
-		"names":     "/names", "service": "/jobs/" + service, "schedule": "/jobs/" + schedule,
+		"preemptor":   "/tasks/" + preemptor,
+		"calibration": "/calibration", "sample": "/submit?sample=sweep",
+		"names": "/names", "service": "/jobs/" + service, "schedule": "/jobs/" + schedule,
+		"allocs": "/allocs?all=1", "alloc-set": "/jobs/" + set, "inside": "/jobs/" + inside,
 		"service-task": "/tasks/" + strings.Replace(service, ".", "[1].", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,6 +140,8 @@ job "saves" {
 		checkPreemptionLinks(t, b, "http://"+address.Host, victim, preemptor)
 	})
 	t.Run("whatif-answer", func(t *testing.T) { checkWhatIf(t, b, p, "http://"+address.Host) })
+	t.Run("past", func(t *testing.T) { checkPast(t, b, p, "http://"+address.Host, ids[1]) })
+	t.Run("zone", func(t *testing.T) { checkZone(t, b, "http://"+address.Host, ids[0]) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
 }
@@ -209,6 +206,80 @@ func checkWhatIf(t *testing.T, b *browser, p *Pool, base string) {
 	got, err := simulator.WhatIf(t.Context(), text, []string{"--drain=" + node})
 	if err != nil || string(got) != want || !strings.Contains(want, "digest") {
 		t.Errorf("%v, the child says\n%s\nand the command\n%s", err, got, want)
+	}
+}
+
+// checkPast looks at the cell as it was at two checkpoints. The document of one has to be
+// what the command says of the same file.
+func checkPast(t *testing.T, b *browser, p *Pool, base, waiting string) {
+	dir := filepath.Join(p.Dir, "checkpoints")
+	browse(t, b, chromedp.Navigate(base+"/past"))
+	if text := browse(t, b, chromedp.Text("main")); !strings.Contains(text, "There is no checkpoint yet") {
+		t.Errorf("before there is one the page says %q", text)
+	}
+	var all []time.Time
+	if !pollUntil(t.Context(), awaitTimeout, func() bool { // those of one second have one name
+		if _, stderr, code := p.Command(t.Context(), "cell", "checkpoint", "--into", dir, "--keep", "1d"); code != 0 {
+			t.Fatalf("cell checkpoint: %s", stderr)
+		}
+		all, _ = cellhistory.List(dir)
+		return len(all) >= 2
+	}) {
+		t.Fatalf("there are %d checkpoints", len(all))
+	}
+	for _, l := range looks() {
+		l.use(t, b)
+		browse(t, b, chromedp.Navigate(base+"/past"))
+		b.photograph(t, "past-list-"+l.name)
+		b.checkAccessibility(t, l.name)
+		browse(t, b, chromedp.Click("main form button"))
+		browse(t, b, chromedp.WaitVisible("main .notice.warn"))
+		text := browse(t, b, chromedp.Text("main"))
+		if !strings.Contains(text, "This is the past") || !strings.Contains(text, waiting) ||
+			!strings.Contains(text, "too small") {
+			t.Errorf("the page says %q", text)
+		}
+		b.photograph(t, "past-"+l.name)
+		b.checkAccessibility(t, l.name)
+	}
+	earlier := "/past/" + cellhistory.Name(all[len(all)-2])
+	link := browse(t, b, chromedp.Evaluate[string]("document.querySelector('main form a.button').getAttribute('href')"))
+	if link != earlier {
+		t.Errorf("the link leads to %s, want %s", link, earlier)
+	}
+	browse(t, b, chromedp.Navigate(base+link))
+	if text := browse(t, b, chromedp.Text("main")); !strings.Contains(text, "This is the past") {
+		t.Errorf("the page before says %q", text)
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
+	}
+	name := cellhistory.Name(all[0])
+	want, stderr, code := p.Command(t.Context(), "sim", "show", "--json", filepath.Join(dir, name+".cell"))
+	got := browse(t, b, chromedp.Evaluate[string](`fetch("/v1/past/`+name+`").then((r) => r.text())`,
+		chromedp.EvalAwaitPromise))
+	if code != 0 || got != want || !strings.Contains(want, waiting) {
+		t.Errorf("%s: the web daemon says\n%s\nand the command\n%s", stderr, got, want)
+	}
+}
+
+// checkZone uses the switch between UTC and local time. It leads back to the page, whose
+// times are then in UTC, and once more to local ones.
+func checkZone(t *testing.T, b *browser, base, job string) {
+	address := base + "/jobs/" + job + "?x=1"
+	browse(t, b, chromedp.Navigate(address))
+	for _, c := range [][2]string{{"utc", "Times are in UTC."}, {"local", "Times are in your zone"}} {
+		browse(t, b, chromedp.Click("footer form button"))
+		browse(t, b, chromedp.WaitVisible(fmt.Sprintf("html[data-zone=%q]", c[0])))
+		if here := browse(t, b, chromedp.Evaluate[string]("location.href")); here != address {
+			t.Errorf("the switch leads to %s, want %s", here, address)
+		}
+		if text := browse(t, b, chromedp.Text("footer span")); !strings.HasPrefix(text, c[1]) {
+			t.Errorf("below the page is %q, want %q", text, c[1])
+		}
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
 	}
 }
 

@@ -70,8 +70,9 @@ type PoolOptions struct {
 	CPUs  int      // cores of all nodes together
 	Env   []string // added to this process's environment
 
-	Web     bool // roost up starts the web daemon, too
-	Desktop bool // the nodes have the owner policy of a desktop
+	Web     bool   // roost up starts the web daemon, too
+	DNS     string // address where roost up serves names over DNS; empty: nowhere
+	Desktop bool   // the nodes have the owner policy of a desktop
 	// the node file, run apart from this machine's owner; nil: roost up makes one of the
 	// other fields
 	Node *config.Node
@@ -100,6 +101,9 @@ func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus",
 		strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop),
 		"--no-web=" + strconv.FormatBool(!opt.Web)}
+	if opt.DNS != "" {
+		args = append(args, "--dns", opt.DNS)
+	}
 	if opt.Node != nil {
 		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -39,7 +38,7 @@ func preemptOne(t *testing.T, p *Pool) (victim, preemptor string) {
 		stdout, _, _ := p.mustQuery(t, "jobs", "--json", "@filler")
 		return strings.Count(stdout, `"state": "running"`) == len(fillers)
 	}
-	if !pollUntil(t.Context(), time.Minute, isRunning) {
+	if !pollUntil(t.Context(), awaitTimeout, isRunning) {
 		why, _, _ := p.mustQuery(t, "why", fillers[3])
 		t.Fatalf("the free work does not run: %s", why)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // prometheusTest is a Prometheus that reads a pool by the sample configuration.
@@ -77,13 +76,8 @@ func startPrometheus(t *testing.T, targets map[string]string) prometheusTest {
 	cmd := exec.Command(program, "--config.file", filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", p.address, "--log.level=warn")
 	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil || t.Failed() {
+	startServer(t, cmd, syscall.SIGKILL, func(err error) {
+		if err != nil || t.Failed() {
 			t.Logf("prometheus: %v\n%s", err, log.String())
 		}
 	})
@@ -134,7 +128,7 @@ func TestPrometheus(t *testing.T) {
 	p := startPrometheus(t, addresses)
 	finish := pool.sleepersOf(t, "run", "  count = 6\n  cpus = 1\n")
 	var down []string
-	if !pollUntil(t.Context(), time.Minute, func() bool {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
 		var targets struct {
 			ActiveTargets []struct{ ScrapeURL, Health, LastError string }
 		}
@@ -151,7 +145,7 @@ func TestPrometheus(t *testing.T) {
 	}) {
 		t.Fatalf("not all targets are up: %q", down)
 	}
-	if !pollUntil(t.Context(), time.Minute, func() bool {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
 		return p.series(`sum(roost_schedd_tasks{state="running"}) == 4`) == 1 &&
 			p.series(`sum(roost_schedd_waiting_tasks) == 2`) == 1
 	}) {
@@ -159,7 +153,7 @@ func TestPrometheus(t *testing.T) {
 	}
 	finish()
 	pool.awaitSuccess(t, "run")
-	if !pollUntil(t.Context(), time.Minute, func() bool {
+	if !pollUntil(t.Context(), awaitTimeout, func() bool {
 		return p.series(`sum(rate(roost_schedd_attempts_ended_total{cause="exited"}[1m])) > 0`) == 1
 	}) {
 		t.Fatal("Prometheus does not see the tasks end")
@@ -178,7 +172,7 @@ func (p prometheusTest) checkRules() {
 	}
 	var wrong []string
 	count := 0
-	if !pollUntil(p.t.Context(), time.Minute, func() bool {
+	if !pollUntil(p.t.Context(), awaitTimeout, func() bool {
 		wrong, count = nil, 0
 		if !p.ask("rules", &answer) {
 			return false
@@ -196,8 +190,9 @@ func (p prometheusTest) checkRules() {
 	}
 }
 
-// noSeriesHere matches panels that show what such a pool does not have.
-var noSeriesHere = regexp.MustCompile(`Certificates end`)
+// noSeriesHere matches panels that show what such a pool does not have. It has no
+// certificates, and metrics of single users are off unless a node file asks for them.
+var noSeriesHere = regexp.MustCompile(`Certificates end|by user$`)
 
 // checkDashboards checks that each panel of the dashboards shows something.
 func (p prometheusTest) checkDashboards() {
@@ -226,7 +221,7 @@ func (p prometheusTest) checkDashboards() {
 					return p.series(strings.ReplaceAll(target.Expr, "$__rate_interval", "1m")) > 0
 				})
 			}
-			if !noSeriesHere.MatchString(panel.Title) && !pollUntil(p.t.Context(), time.Minute, shows) {
+			if !noSeriesHere.MatchString(panel.Title) && !pollUntil(p.t.Context(), awaitTimeout, shows) {
 				p.t.Errorf("%s: %q shows nothing: %s", filepath.Base(file), panel.Title, fmt.Sprint(panel.Targets))
 			}
 		}

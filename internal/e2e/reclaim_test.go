@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,30 +22,10 @@ func startReclaimPool(t *testing.T) *Pool {
 	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Enforcement().Memory {
 		t.Skipf("SKIPPED: nothing holds tasks to their memory here (%v)", err)
 	}
-	dir := openDir(t)
-	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
-	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
-		Schedd: &config.ScheddSettings{AllowRoot: true},
-		Startds: []config.StartdSettings{{
-			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB,
-				Disk: roost.GiB},
-			Limits: config.LimitSettings{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
-		}},
-	}
-	file := filepath.Join(dir, "node.hcl")
-	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.cmd = exec.Command(p.Roost, "master", "--config", file)
-	p.cmd.Stdout, p.cmd.Stderr = p, p
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
+	p := unitPool(t, config.StartdSettings{
+		Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB, Disk: roost.GiB},
+		Limits:    config.LimitSettings{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
+	})
 	t.Cleanup(func() {
 		if t.Failed() { // what the machine measured
 			for _, args := range [][]string{{"nodes", "--json"}, {"ads", "--json"}, {"jobs", "--json"}} {
@@ -55,13 +33,7 @@ func startReclaimPool(t *testing.T) *Pool {
 				t.Logf("%s:\n%s%s", args[0], stdout, stderr)
 			}
 		}
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		<-p.done
-		if t.Failed() {
-			t.Logf("the pool:\n%s", p.Output())
-		}
 	})
-	p.awaitOutput(t, "host1", "nodes")
 	return p
 }
 

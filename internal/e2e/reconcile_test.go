@@ -74,7 +74,7 @@ func TestReconcile(t *testing.T) {
 	if r := s.awaitReconcile("mallory", func(r *reconcileLine) bool { return r.Warns }); r.Ledger != 0 || r.Held <= 0 {
 		t.Errorf("the planted attempt is %+v", *r)
 	}
-	if !pollUntil(ctx, time.Minute, func() bool {
+	if !pollUntil(ctx, awaitTimeout, func() bool {
 		_, values, err := metricsPage(ctx, address, metricsToken)
 		return err == nil && values["roost_accountant_reconcile_ratio"] > 0.005
 	}) {
@@ -89,7 +89,7 @@ func TestReconcile(t *testing.T) {
 func (s *accountedPool) awaitReconcile(user string, is func(*reconcileLine) bool) (found *reconcileLine) {
 	s.Helper()
 	text := ""
-	if !pollUntil(s.ctx, time.Minute, func() bool {
+	if !pollUntil(s.ctx, awaitTimeout, func() bool {
 		out, errs, code := s.pool.Command(s.ctx, "report", "reconcile", "--all", "--detail", "--json")
 		text = out + errs
 		for line := range strings.Lines(out) {

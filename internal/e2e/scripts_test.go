@@ -18,7 +18,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs"
 )
@@ -26,7 +25,8 @@ import (
 // TestScripts runs the scripts below testdata/script. They are what users type, and what
 // they see. Each has its own pool of two nodes and eight cores in $ROOST_DIR, and roost
 // and the PBS commands in its PATH. $HOST is the host part of ids, so a script's first
-// job is 1.$HOST; $ETC has the samples that come with Roost.
+// job is 1.$HOST; $ETC has the samples that come with Roost. In scripts about
+// names the pool serves them over DNS at 127.0.0.1:$DNS_PORT.
 //
 // Beside the commands of testscript there are:
 //
@@ -40,7 +40,10 @@ import (
 //	pool start|stop|kill  stop is Ctrl-C and checks that no process is left; kill kills
 //	                      all daemons, and leaves the tasks running
 //	desktop               the next pool is that of a desktop
+//	accounts              the next pool is for all users of the host, and needs root
+//	as UID command…       a program that runs a command as a user, in the directory /
 //	[limits]              a condition: this machine can limit the memory of tasks
+//	[sandbox]             a condition: tasks have a sandbox, which needs root
 //	make kind file        write a file that is too large or unusual for a script
 //	written               check that some test damages each file of the daemons
 //	damage file words     flip two bits wherever a file has these words
@@ -60,6 +63,7 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	writeAsProgram(t, bin)
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +84,11 @@ func TestScripts(t *testing.T) {
 			}
 			s := &scriptPool{options: PoolOptions{Roost: program, Dir: dir, Nodes: 2, CPUs: 8}}
 			env.Values[scriptPoolKey{}] = s
+			if strings.HasPrefix(filepath.Base(env.WorkDir), "script-names-") {
+				port := freePort(t)
+				s.options.DNS = "127.0.0.1:" + port
+				env.Setenv("DNS_PORT", port)
+			}
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("ROOST_DIR", dir)
 			env.Setenv("HOST", host)
@@ -93,17 +102,11 @@ func TestScripts(t *testing.T) {
 			})
 			return s.start(t.Context())
 		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "limits" {
-				return false, fmt.Errorf("unknown condition %s", cond)
-			}
-			h, err := cgroup.Open("/roost/e2e")
-			return err == nil && h.Enforcement().Memory, err
-		},
+		Condition: scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exitsCmd, "until": untilCmd, "capture": captureCmd, "json": jsonCmd, "remember": rememberCmd,
-			"unchanged": unchangedCmd, "pool": controlCmd, "desktop": desktopCmd, "make": mkfileCmd,
-			"written": checkWritten, "damage": damageWords,
+			"unchanged": unchangedCmd, "pool": controlCmd, "desktop": desktopCmd, "accounts": accountsCmd,
+			"make": mkfileCmd, "written": checkWritten, "damage": damageWords,
 		},
 	})
 }

@@ -16,6 +16,29 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
+// smallPool starts a pool of one node with two cores.
+func smallPool(t *testing.T) *Pool {
+	t.Helper()
+	return startPool(t, PoolOptions{Nodes: 1, CPUs: 2})
+}
+
+// startPool starts a pool in a directory of its own, and stops it at the end of the test.
+func startPool(t *testing.T, o PoolOptions) *Pool {
+	t.Helper()
+	o.Roost, o.Dir = program(t), filepath.Join(openDir(t), "pool")
+	p, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Stop()
+		if t.Failed() {
+			t.Logf("the pool:\n%s", p.Output())
+		}
+	})
+	return p
+}
+
 // unitPool starts a pool on one machine with these settings of the startd.
 func unitPool(t *testing.T, startd config.StartdSettings) *Pool {
 	t.Helper()

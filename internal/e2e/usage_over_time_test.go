@@ -102,7 +102,7 @@ func (s *accountedPool) submitCommand(command ...string) string {
 func (s *accountedPool) awaitUsage(id, what string, is func(*taskUsage) bool) (u taskUsage) {
 	s.Helper()
 	text := ""
-	if !pollUntil(s.ctx, time.Minute, func() bool {
+	if !pollUntil(s.ctx, awaitTimeout, func() bool {
 		out, errs, code := s.pool.Command(s.ctx, "usage", "--task", id, "--json")
 		text, u = strings.TrimSpace(out+errs), taskUsage{}
 		return code == 0 && json.Unmarshal([]byte(out), &u) == nil && is(&u)

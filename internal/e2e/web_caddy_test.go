@@ -58,13 +58,7 @@ func startCaddy(t *testing.T, dir, port, socket string) {
 	cmd := exec.Command(program, "run", "--config", file, "--adapter", "caddyfile")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	cmd.Stdout, cmd.Stderr = report, report
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
+	startServer(t, cmd, syscall.SIGTERM, func(error) {
 		if t.Failed() {
 			text, _ := os.ReadFile(report.Name())
 			t.Logf("Caddy reports: %s", text)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/confine"
@@ -27,7 +26,7 @@ func TestW21WebConfined(t *testing.T) {
 	}
 	p := webPool(t)
 	url, _, _ := strings.Cut(p.webLink(t), "/login#")
-	if !pollUntil(t.Context(), 30*time.Second, func() bool { // until it serves, it is not confined
+	if !pollUntil(t.Context(), awaitTimeout, func() bool { // until it serves, it is not confined
 		answer, err := http.Get(url + "/healthz")
 		if err == nil {
 			answer.Body.Close()

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,16 +47,19 @@ func findNginx(t *testing.T) string {
 	return ""
 }
 
-// freePort returns a port of this host that nobody uses now.
+// freePort returns a port of this host that nobody uses now, and that no outgoing
+// connection gets.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := strconv.Itoa(10000 + mathrand.IntN(roost.FirstDynamicPort-10000))
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
 // writeCertificate makes a certificate of this host and its key, in two files.
@@ -115,13 +120,7 @@ func startNginx(t *testing.T, dir, port, socket string) {
 	}
 	cmd := exec.Command(program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e",
 		filepath.Join(dir, "error.log"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		cmd.Wait()
+	startServer(t, cmd, syscall.SIGTERM, func(error) {
 		if t.Failed() {
 			text, _ := os.ReadFile(filepath.Join(dir, "error.log"))
 			t.Logf("nginx says: %s", text)
@@ -164,7 +163,7 @@ func useWebBehind(t *testing.T, startProxy func(t *testing.T, dir, port, socket 
 	node := &config.Node{Name: "n1", Dir: filepath.Join(dir, "d"), Collector: &config.CollectorSettings{},
 		Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
 		Startds: []config.StartdSettings{{Name: "n1", AllowRoot: true, Resources: roost.Resources{CPU: 1000}}},
-		Web: &config.WebSettings{Listen: []string{"unix:" + socket}, URL: site,
+		Web: &config.WebSettings{Listen: []string{"unix:" + socket}, URL: site, User: "root",
 			Providers: []config.OIDCProvider{x.provider(t, provider)}}}
 	x.pool, err = Start(ctx, PoolOptions{Roost: program(t), Dir: node.Dir, Nodes: 1, Node: node})
 	if err != nil {
@@ -178,7 +177,7 @@ func useWebBehind(t *testing.T, startProxy func(t *testing.T, dir, port, socket 
 	}
 	x.webBrowser = &webBrowser{T: t, ctx: ctx, url: site, http: http.Client{Jar: jar, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: x.roots}, ForceAttemptHTTP2: true}}}
-	if !pollUntil(ctx, 20*time.Second, func() bool {
+	if !pollUntil(ctx, awaitTimeout, func() bool {
 		answer, err := x.http.Get(site + "/readyz")
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	}) {
@@ -256,7 +255,7 @@ func (x *proxyFixture) readOutput() {
 	}
 	path := "/v1/tasks/" + strings.Replace(made.Jobs[0].ID, ".", "[0].", 1) + "/log/out"
 	var answer *http.Response
-	if !pollUntil(x.ctx, 30*time.Second, func() bool {
+	if !pollUntil(x.ctx, awaitTimeout, func() bool {
 		var err error
 		if answer, err = x.http.Get(x.url + path + "?follow=1"); err != nil {
 			x.Fatal(err)
@@ -293,9 +292,12 @@ func (x *proxyFixture) readOutput() {
 // login.
 func (x *proxyFixture) useKey() {
 	x.Helper()
-	reply, err := x.pool.Client.LoginToken(x.ctx, &wire.LoginTokenRequest{Web: true})
+	reply, err := x.pool.Client.LoginToken(x.ctx, &wire.LoginTokenRequest{Web: true, Life: int64(24 * time.Hour)})
 	if err != nil {
 		x.Fatal(err)
+	}
+	if left := time.Until(time.Unix(0, reply.GetExpires())); left > time.Minute {
+		x.Errorf("a link is good for %v", left)
 	}
 	token, err := login.ParseToken(reply.GetToken())
 	if err != nil {

@@ -73,7 +73,7 @@ func TestWeb(t *testing.T) {
 	link, stderr, code := pool.Command(ctx, "web", "login")
 	url, token, ok := strings.Cut(strings.TrimSpace(link), "/login#")
 	// roost up prints its text when the pages are served, maybe after the schedd answers
-	if code != 0 || !ok || !pollUntil(ctx, 20*time.Second, func() bool {
+	if code != 0 || !ok || !pollUntil(ctx, awaitTimeout, func() bool {
 		return strings.Contains(pool.Output(), url+"/login#")
 	}) {
 		t.Fatalf("roost web login: %d %q %s; roost up printed\n%s", code, link, stderr, pool.Output())
@@ -125,7 +125,7 @@ func (b *webBrowser) useJobs(pool *Pool) {
 		Job    struct{ State, Name string }
 		Events []struct{ What string }
 	}
-	if !pollUntil(b.ctx, 30*time.Second, func() bool {
+	if !pollUntil(b.ctx, awaitTimeout, func() bool {
 		b.call("GET", "/v1/jobs/"+id, nil, &job)
 		return job.Job.State == "running"
 	}) {
@@ -155,7 +155,7 @@ func (b *webBrowser) useJobs(pool *Pool) {
 	if code := b.call("POST", "/v1/acts", act, nil); code != http.StatusOK {
 		b.Errorf("rm: %d", code)
 	}
-	if !pollUntil(b.ctx, 30*time.Second, func() bool {
+	if !pollUntil(b.ctx, awaitTimeout, func() bool {
 		b.call("GET", "/v1/jobs/"+id, nil, &job)
 		return job.Job.State == "removed"
 	}) {
@@ -199,7 +199,7 @@ func (b *webBrowser) useToken(pool *Pool) {
 	if _, stderr, code := pool.Command(b.ctx, "logins", "rm", tokens.Tokens[0].Login); code != 0 {
 		b.Fatalf("roost logins rm: %s", stderr)
 	}
-	if !pollUntil(b.ctx, time.Minute, func() bool {
+	if !pollUntil(b.ctx, awaitTimeout, func() bool {
 		return program.call("GET", "/v1/logins", nil, nil) == http.StatusUnauthorized
 	}) {
 		b.Error("a token is good after its login was revoked")
@@ -237,7 +237,7 @@ func (b *webBrowser) killWeb(pool *Pool) {
 	if code != 0 || !strings.Contains(out, "dead") {
 		b.Errorf("with the web daemon dead: %d %s", code, stderr)
 	}
-	if !pollUntil(b.ctx, 30*time.Second, func() bool {
+	if !pollUntil(b.ctx, awaitTimeout, func() bool {
 		answer, err := http.Get(b.url + "/readyz")
 		if err != nil {
 			return false

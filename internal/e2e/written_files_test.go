@@ -47,6 +47,7 @@ func writtenFiles() []writtenFile {
 		{`cell-queue/schedd/replacing`, "", "it says that the journal is being replaced; what is in it is never read"},
 		{`cell-queue/schedd/history-gap`, "", "a number; unread it stands for all: more is fetched than is lacking"},
 		{`negotiator/replica/.*`, "internal/replica TestDamage", ""},
+		{`negotiator/secret-keys`, "negotiator/sealing TestDamage", ""},
 		{`startd/[^/]+/claims/[0-9]+/(claim|attempt)`, "startd/claim TestDamage", ""},
 		{`startd/[^/]+/claims/generation`, "startd/claim TestDamage", ""},
 		{`startd/[^/]+/claims/ports`, "startd TestDamage", ""},

@@ -25,6 +25,8 @@ const (
 	StartdBeforeStarter     = "startd.starter.before"   // about to fork the starter
 	StartdAfterStarter      = "startd.starter.after"    // the starter runs
 	StartdBeforeExitSent    = "startd.exit.before"      // the starter reported the exit, the schedd does not know
+	StartdInResize          = "startd.resize.in"        // a larger size is on disk, the limits are the old ones
+	StartdAfterResize       = "startd.resize.after"     // the limits are the new ones, the schedd does not know
 	StarterBeforeFork       = "starter.fork.before"     // about to fork the task
 	StarterAfterFork        = "starter.fork.after"      // the task runs, no record of it exists yet
 	StarterBeforeExitFile   = "starter.exit.before"     // reaped, not yet on disk

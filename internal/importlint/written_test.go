@@ -33,11 +33,13 @@ func writtenFiles() map[string]string {
 		"schedd/transfer/spool_writer.go":     userdata,
 		"schedd/notify/notification_spool.go": sum,
 		"schedd/transfer/job_scripts.go":      digest,
+		"schedd/transfer/stored_files.go":     "a file without a name, which is then stored by its digest",
 		"schedd/cellqueue/member.go":          "an empty file, which is there or not",
 		"schedd/cellqueue/history_fetch.go":   "unread it stands for all: more is fetched than is lacking",
 		"internal/appendlog/open.go":          "a checksum for each entry, and a mark: internal/appendlog TestDamage",
 		"internal/logmark/mark_file.go":       "a checksum: internal/logmark TestMark",
 		"internal/replica/repair.go":          replica,
+		"negotiator/sealing/key_store.go":     "each key has its digest: negotiator/sealing TestDamage",
 		"internal/replica/disk_store.go":      kernel,
 
 		"internal/replica/snapshot_store.go":  replica,

@@ -13,7 +13,7 @@ import (
 func (o UpOptions) Args() []string {
 	return []string{"--dir", o.Dir, "--nodes", fmt.Sprint(o.Nodes), "--cpus", fmt.Sprint(int64(o.CPUs)),
 		"--memory", fmt.Sprint(int64(o.Memory)), fmt.Sprintf("--desktop=%t", o.Desktop),
-		fmt.Sprintf("--no-web=%t", o.NoWeb),
+		fmt.Sprintf("--no-web=%t", o.NoWeb), "--dns", o.DNS,
 		fmt.Sprintf("--quiet=%t", o.Stdout == nil)}
 }
 
@@ -28,6 +28,7 @@ func ParseUpArgs(args []string) (opt UpOptions, err error) {
 	memory := f.Int64("memory", 0, "")
 	f.BoolVar(&opt.Desktop, "desktop", false, "")
 	f.BoolVar(&opt.NoWeb, "no-web", false, "")
+	f.StringVar(&opt.DNS, "dns", "", "")
 	quiet := f.Bool("quiet", false, "")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 {
 		return opt, fmt.Errorf("%w: up %q: %v", roost.Usage, args, err)

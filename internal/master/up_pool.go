@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,7 @@ type UpOptions struct {
 	Memory  roost.Bytes    // memory of all nodes together; default: what the machine has
 	Desktop bool           // its nodes run tasks only while nobody uses the machine
 	NoWeb   bool           // without the web daemon
+	DNS     string         // "host:port" where the names of services are served; empty: nowhere
 	Stdout  io.Writer      // for a short text when the pool is ready; nil for none
 	Program string         // as in RunOptions
 }
@@ -101,12 +103,16 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 		return nil, fmt.Errorf("directory %s: %w: %w", filepath.Dir(file), roost.NoOutput, err)
 	}
 	node := singleHostNode(dir, opt)
+	if opt.DNS != "" {
+		node.Collector.DNS = &config.DNSSettings{Listen: []string{opt.DNS}}
+	}
 	if !opt.NoWeb {
 		address, err := webAddress(file)
 		if err != nil {
 			return nil, err
 		}
-		node.Web = &config.WebSettings{Listen: []string{address}}
+		// others cannot enter the directory of the pool: its daemons are all its user's
+		node.Web = &config.WebSettings{Listen: []string{address}, User: upUser()}
 	}
 	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"),
 		config.Write(node)...)
@@ -114,6 +120,14 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
 	}
 	return config.Load(file)
+}
+
+// upUser returns the account of the web daemon, which matters if root starts the pool.
+func upUser() string {
+	if os.Geteuid() == 0 {
+		return "root"
+	}
+	return ""
 }
 
 // singleHostNode returns the node of a pool on one machine. It runs jobs of root, too,
@@ -133,6 +147,7 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 		}
 		if opt.Nodes > 1 {
 			d.Name = fmt.Sprintf("n%d.%s", i+1, host[:min(len(host), 59)])
+			d.Ports = dividePorts(i, opt.Nodes)
 		}
 		n.Startds = append(n.Startds, d)
 	}
@@ -140,6 +155,19 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 		n.Owner.File = filepath.Join(dir, "etc", "owner.hcl")
 	}
 	return n
+}
+
+// dividePorts returns the part of one node in the default range of ports. The nodes have
+// one host, where two tasks cannot have the same number. With more nodes than there are
+// parts for, all of them have the whole range.
+func dividePorts(index, nodes int) config.PortRange {
+	whole := config.PortRange{}.OrDefault()
+	part := (int(whole.Last) - int(whole.First) + 1) / nodes
+	if part < roost.MaxPorts {
+		return config.PortRange{}
+	}
+	first := int(whole.First) + index*part
+	return config.PortRange{First: uint16(first), Last: uint16(first + part - 1)}
 }
 
 // nodeResources returns what each node offers. A single node without a setting measures
@@ -207,6 +235,11 @@ func welcomeText(n *config.Node, took time.Duration, link string, getenv func(st
 	b.WriteString("\n")
 	if link != "" {
 		fmt.Fprintf(&b, "Its pages, with a link that can be used once and within a minute:\n\n    %s\n\n", link)
+	}
+	if d := n.Collector.DNS; d != nil {
+		host, port, _ := net.SplitHostPort(d.Listen[0])
+		fmt.Fprintf(&b, "The names of its services, over DNS, as of a service \"web\" of ann:\n\n"+
+			"    dig @%s -p %s web.ann.%s.%s\n\n", host, port, d.Cell, d.Domain)
 	}
 	b.WriteString("Ctrl-C stops the pool. Jobs that are waiting go on when it is started again.\n")
 	return b.String()

@@ -32,6 +32,7 @@ const (
 // certificate of the pool. A nil Exporter serves nothing.
 type Exporter struct {
 	registry *Registry
+	users    *Registry // nil: there is no page of users
 	listener net.Listener
 	server   *http.Server
 	access   *pageAccess
@@ -57,6 +58,9 @@ func Open(node *config.Node, part, name string, id *rpc.Identity, log *slog.Logg
 	}
 	e := &Exporter{registry: NewRegistry(part), access: access, log: log,
 		listener: newConnLimiter(listener, maxConnections)}
+	if part == "schedd" && node.Metrics.Users {
+		e.users, access.hasUsers = newRegistry(usersPart), true
+	}
 	if id != nil {
 		e.listener = tls.NewListener(e.listener, serverTLS(id))
 		e.registry.addCertificateExpiry(id)
@@ -79,6 +83,14 @@ func (e *Exporter) Registry() *Registry {
 		return nil
 	}
 	return e.registry
+}
+
+// Users returns the registry of the page of users, nil if there is none.
+func (e *Exporter) Users() *Registry {
+	if e == nil {
+		return nil
+	}
+	return e.users
 }
 
 // Run serves until ctx ends. It is called once, after the families are registered. The
@@ -110,11 +122,12 @@ func (e *Exporter) Close() {
 // Address returns the address that the exporter listens on.
 func (e *Exporter) Address() string { return e.listener.Addr().String() }
 
-// handler answers the requests. Everything but a permitted read of /metrics is refused.
+// handler answers the requests. Everything but a permitted read of a page is refused.
 func (e *Exporter) handler() http.Handler {
-	page := promhttp.HandlerFor(prometheus.GathererFunc(e.registry.registry.Gather), promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(e.log.Handler(), slog.LevelError),
-	})
+	pages := map[string]http.Handler{metricsPath: e.page(e.registry)}
+	if e.users != nil {
+		pages[usersPath] = e.page(e.users)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -129,7 +142,14 @@ func (e *Exporter) handler() http.Handler {
 		}
 		e.reading.Lock()
 		defer e.reading.Unlock()
-		page.ServeHTTP(w, r)
+		pages[r.URL.Path].ServeHTTP(w, r)
+	})
+}
+
+// page writes what a registry has.
+func (e *Exporter) page(r *Registry) http.Handler {
+	return promhttp.HandlerFor(prometheus.GathererFunc(r.registry.Gather), promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(e.log.Handler(), slog.LevelError),
 	})
 }
 

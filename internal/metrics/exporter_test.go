@@ -47,6 +47,7 @@ func startExporter(t *testing.T, id *rpc.Identity, change func(n *config.Node)) 
 	}
 	s := NewSchedd(e.Registry(), t.TempDir())
 	publish(s.Snapshots, ScheddSnapshot{})
+	publish(NewUsers(e.Users()).Snapshots, manyUsers(3))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { e.Run(ctx); close(done) }()
@@ -119,6 +120,42 @@ func TestPageAccess(t *testing.T) {
 		}
 		if strings.Contains(body, testToken) {
 			t.Errorf("%s: the token is in the answer", c.what)
+		}
+	}
+}
+
+// TestUsersPage checks who may read the page of users. There is none unless the node file
+// asks for it.
+func TestUsersPage(t *testing.T) {
+	off := startExporter(t, nil, func(*config.Node) {})
+	on := startExporter(t, nil, func(n *config.Node) { n.Metrics.Users = true })
+	for _, c := range []struct {
+		what  string
+		e     *Exporter
+		path  string
+		token string
+		host  string
+		want  int
+	}{
+		{"a reader", on, "/metrics/users", testToken, "", 200},
+		{"no token", on, "/metrics/users", "", "", 401},
+		{"a wrong token", on, "/metrics/users", testToken + "0", "", 401},
+		{"a rebound name", on, "/metrics/users", testToken, "evil.example", 421},
+		{"what is below", on, "/metrics/users/u1", testToken, "", 404},
+		{"where it is off", off, "/metrics/users", testToken, "", 404},
+		{"the other page", on, "/metrics", testToken, "", 200},
+	} {
+		status, _, body := ask(t, c.e, "GET", c.path, func(r *http.Request) {
+			r.Host = c.host
+			if c.token != "" {
+				withToken(c.token)(r)
+			}
+		})
+		if status != c.want {
+			t.Errorf("%s: %d, want %d: %s", c.what, status, c.want, body)
+		}
+		if has := strings.Contains(body, `roost_schedd_user_cores{user="u2"} 2`); has != (c.what == "a reader") {
+			t.Errorf("%s: the body is %.200q", c.what, body)
 		}
 	}
 }

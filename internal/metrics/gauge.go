@@ -142,6 +142,11 @@ func labelsOfLargest(byName map[string]float64, most int) map[string]string {
 	names := slices.SortedFunc(maps.Keys(byName), func(a, b string) int {
 		return cmp.Or(cmp.Compare(byName[b], byName[a]), strings.Compare(a, b))
 	})
+	return labelsOfFirst(names, most)
+}
+
+// labelsOfFirst returns the labels of the first names.
+func labelsOfFirst(names []string, most int) map[string]string {
 	labels := make(map[string]string, min(len(names), most))
 	for _, name := range names[:min(len(names), most)] {
 		labels[name] = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")

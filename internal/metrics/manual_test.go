@@ -42,9 +42,9 @@ func TestManual(t *testing.T) {
 func manualLists(t *testing.T) string {
 	var b strings.Builder
 	for _, part := range parts {
-		b.WriteString(".SH " + strings.ToUpper(part) + "\n")
+		b.WriteString(".SH " + strings.ToUpper(strings.ReplaceAll(part, "_", " ")) + "\n")
 		r := partFamilies(t, part)
-		if part != "web" { // it has no certificate of the pool
+		if part != "web" && part != usersPart { // they show no certificate of the pool
 			r.addCertificateExpiry(nil)
 		}
 		for _, f := range r.Families() {

@@ -19,9 +19,16 @@ import (
 
 // pageAccess decides who may read the metrics of a daemon.
 type pageAccess struct {
-	hosts  map[string]bool // that a request may name, in lower case
-	tokens *tokenFile      // nil: certificates only
+	hosts    map[string]bool // that a request may name, in lower case
+	tokens   *tokenFile      // nil: certificates only
+	hasUsers bool            // the page of users is served
 }
+
+// Paths of the pages.
+const (
+	metricsPath = "/metrics"
+	usersPath   = "/metrics/users"
+)
 
 func newPageAccess(node *config.Node, address string) (*pageAccess, error) {
 	host, _, err := net.SplitHostPort(address)
@@ -53,7 +60,12 @@ func (a *pageAccess) refuse(r *http.Request) (status int, text string) {
 	if !a.isAuthenticated(r) {
 		return http.StatusUnauthorized, "a bearer token or a certificate of the pool is needed, see roost-metrics(7)"
 	}
-	if r.URL.Path != "/metrics" {
+	switch {
+	case r.URL.Path == metricsPath, r.URL.Path == usersPath && a.hasUsers:
+	case r.URL.Path == usersPath:
+		return http.StatusNotFound, "there are no metrics by user here: the schedd serves them where the metrics " +
+			"block of the node file has users = true, see roost-node(5)"
+	default:
 		return http.StatusNotFound, "only /metrics is here"
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

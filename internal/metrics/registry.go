@@ -18,6 +18,8 @@ func maxSeries(part string) int {
 	switch part {
 	case "schedd":
 		return 400
+	case usersPart:
+		return 1200
 	case "negotiator":
 		return 500
 	case "collector":
@@ -44,12 +46,16 @@ type Registry struct {
 // NewRegistry returns the registry of a daemon: "schedd", "negotiator", "collector",
 // "startd", "web" or "accountant". It has only what all daemons have.
 func NewRegistry(part string) *Registry {
-	r := &Registry{part: part, registry: prometheus.NewRegistry()}
-	r.gauges = &gaugeCollector{part: part}
+	r := newRegistry(part)
 	build := r.Gauge("build_info", "Always 1; the label has the version of the program.",
 		Label{Name: "version", Values: []string{roost.Version}})
 	r.OnRead(func(to *Reading) { to.Set(build, 1, 0) })
 	return r
+}
+
+// newRegistry returns a registry without families.
+func newRegistry(part string) *Registry {
+	return &Registry{part: part, registry: prometheus.NewRegistry(), gauges: &gaugeCollector{part: part}}
 }
 
 // Families lists what the registry has, in the order of registration.

@@ -30,11 +30,14 @@ func partFamilies(t testing.TB, part string) *Registry {
 		NewWeb(r)
 	case "accountant":
 		NewAccountant(r, t.TempDir())
+	case usersPart:
+		r = newRegistry(usersPart)
+		NewUsers(r)
 	}
 	return r
 }
 
-var parts = []string{"schedd", "negotiator", "collector", "startd", "web", "accountant"}
+var parts = []string{"schedd", "negotiator", "collector", "startd", "web", "accountant", usersPart}
 
 func TestFamilies(t *testing.T) {
 	legal := regexp.MustCompile(`^roost_(schedd|negotiator|collector|startd|web|accountant)_[a-z_]+$`)
@@ -56,6 +59,9 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("%s: the help %q is not a sentence", f.Name, f.Help)
 			}
 			for _, l := range f.Labels {
+				if part == usersPart && l.Name == "user" && l.count() == maxUsers+1 {
+					continue
+				}
 				if slices.Contains(forbidden, l.Name) {
 					t.Errorf("%s has the label %s, which has no bound", f.Name, l.Name)
 				}
@@ -85,6 +91,7 @@ func TestNilHandles(t *testing.T) {
 	w.CountLoginFailure("link")
 	w.ActiveRequests.Add(1)
 	a.Ingested.Inc(JobEntry)
+	NewUsers(nil).Snapshots.Refresh(roostTime, func() UserSnapshot { t.Errorf("users for nobody"); return nil })
 	if s.IsOn() {
 		t.Errorf("without a registry something is counted")
 	}

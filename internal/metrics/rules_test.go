@@ -55,7 +55,7 @@ func exportedFamilies(t *testing.T) map[string]Family {
 	all := map[string]Family{}
 	for _, part := range parts {
 		r := partFamilies(t, part)
-		if part != "web" { // it has no certificate of the pool
+		if part != "web" && part != usersPart { // they have no certificate of the pool
 			r.addCertificateExpiry(nil)
 		}
 		for _, f := range r.Families() {
@@ -170,14 +170,15 @@ func TestAlerts(t *testing.T) {
 	}
 	runPromtool(t, "test", "rules", "roost-alerts-test.yml")
 	runPromtool(t, "check", "config", "--syntax-only", "prometheus.yml")
+	runPromtool(t, "check", "config", "--syntax-only", "prometheus-discovery.yml")
 }
 
 // TestDashboards holds the expressions of the Grafana dashboards against what is
 // exported, and has promtool parse them.
 func TestDashboards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samplesDir, "grafana", "*.json"))
-	if err != nil || len(files) != 5 {
-		t.Fatalf("%d dashboards, want 5: %v", len(files), err)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d dashboards, want 6: %v", len(files), err)
 	}
 	families, shown, ids := exportedFamilies(t), map[string]bool{}, map[string]bool{}
 	recording := "groups:\n  - name: dashboards\n    rules:\n"

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,7 @@ type Schedd struct {
 	AttemptsEnded      *Counter // by band and cause
 	WaitTime           *Histogram
 	RunTime            *Histogram
+	StartError         *Histogram // by certainty
 	UsefulSeconds      *Counter
 	LostSeconds        *Counter // by cause
 	CommitTime         *Histogram
@@ -19,17 +21,42 @@ type Schedd struct {
 	CheckpointBytes    *Counter
 	CheckpointFailures *Counter
 	Snapshots          *Published[ScheddSnapshot]
+
+	ServiceRestarts    *Counter // by cause
+	ServiceDisruptions *Counter // by cause
+	UpdatesEnded       *Counter // by result
+	AutoscaleDecisions *Counter // by direction and result
 }
 
 // ScheddSnapshot is what a schedd has at one instant.
 type ScheddSnapshot struct {
-	Tasks         [BandCount][StateCount]int
-	OldestWaiting [BandCount]time.Duration
-	WaitingTasks  [WaitReasonCount]int
-	Claims        [5]int // by state: requested, idle, busy, exited, waiting
-	JournalBytes  int64
-	FeedBacklog   uint64
+	Tasks                                [BandCount][StateCount]int
+	OldestWaiting                        [BandCount]time.Duration
+	WaitingTasks                         [WaitReasonCount]int
+	Claims                               [5]int // by state: requested, idle, busy, exited, waiting
+	JournalBytes                         int64
+	FeedBacklog                          uint64
+	ServiceTasks                         [len(serviceStates)]int
+	Updates                              [len(updateStates)]int
+	ScaledTasks, SizedCores, SizedMemory ScaleUse // of services that are scaled
+	Allocs                               AllocTotals
 }
+
+// AllocTotals is what the alloc sets of a schedd have, and what of that is used.
+type AllocTotals struct {
+	Open, Waiting int // allocs
+	Tasks         int // inside
+	Cores, Memory AllocUse
+}
+
+// AllocUse is how much of a resource the allocs hold, and what the tasks inside ask for.
+type AllocUse struct{ Held, Inside float64 }
+
+// allocUses are the parts of an AllocUse.
+var allocUses = [...]string{"held", "inside"}
+
+// parts lists the amounts in the order of allocUses.
+func (u AllocUse) parts() [len(allocUses)]float64 { return [...]float64{u.Held, u.Inside} }
 
 // Results of submits.
 const (
@@ -47,6 +74,48 @@ const (
 	ClaimUnwanted        // nothing waited for it any more
 )
 
+// serviceStates are the states of tasks of services. The first two have no attempt, and
+// the others are those of roost.ServiceState.
+var serviceStates = [...]string{"waiting", "backoff", "starting", "unready", "ready", "leaving", "lost"}
+
+// Numbers of the states of tasks of services.
+const (
+	ServiceWaiting = iota
+	ServiceBackoff
+	ServiceFirstState // roost.ServiceStarting
+)
+
+// updateStates are the states of updates that go on, and updateResults how they end, in
+// the order of their numbers in the queue.
+var (
+	updateStates  = [...]string{"rolling", "paused", "waiting_pulse", "waiting_promote", "undoing", "undo_paused"}
+	updateResults = [...]string{"undone", "aborted", "partial", "done"}
+)
+
+// startCertainties are what estimates of starts are based on.
+var startCertainties = [...]string{"walltime", "prediction", "rate", "other"}
+
+// StartCertainty returns the number of a certainty for a label.
+func StartCertainty(word string) int {
+	if i := slices.Index(startCertainties[:], word); i >= 0 {
+		return i
+	}
+	return len(startCertainties) - 1
+}
+
+// restartCauses are why tasks of services are started again. The first ones are the
+// planned causes, which the budget of disruptions is charged to.
+var restartCauses = [...]string{"update", "drain", "check", "exited", "limit", "launch", "preempted", "machine",
+	"lost", "other"}
+
+// Causes that the budgets of services are charged to.
+const (
+	DisruptedByUpdate = iota
+	DisruptedByDrain
+	DisruptedByCheck
+	disruptionCauses
+)
+
 // NewSchedd registers the metrics of a schedd, whose state is in dir. With a nil registry
 // nothing is counted.
 func NewSchedd(r *Registry, dir string) *Schedd {
@@ -61,6 +130,9 @@ func NewSchedd(r *Registry, dir string) *Schedd {
 			taskBuckets, bandLabel()),
 		RunTime: r.Histogram("run_seconds", "How long attempts ran, as their nodes measured it.", taskBuckets,
 			bandLabel()),
+		StartError: r.Histogram("start_error_seconds",
+			"How far off the first estimate of a start was when a task started, by what the estimate was based on.",
+			taskBuckets, Label{Name: "certainty", Values: startCertainties[:]}),
 		UsefulSeconds: r.Counter("useful_seconds_total",
 			"Seconds of attempts that ended by themselves, or that a checkpoint had when they were interrupted."),
 		LostSeconds: r.Counter("lost_seconds_total",
@@ -73,10 +145,27 @@ func NewSchedd(r *Registry, dir string) *Schedd {
 		CheckpointBytes:    r.Counter("checkpoint_bytes_total", "Bytes of stored checkpoints, as they travelled."),
 		CheckpointFailures: r.Counter("checkpoint_failures_total", "Checkpoints that could not be taken or stored."),
 	}
+	s.addServices(r)
 	s.Snapshots = newScheddSnapshots(r)
 	r.AddDisk(dir)
 	r.seal()
 	return s
+}
+
+// addServices registers the counters of services.
+func (s *Schedd) addServices(r *Registry) {
+	s.ServiceRestarts = r.Counter("service_restarts_total",
+		"Attempts of services that have ended and that others follow, by reason.",
+		Label{Name: "reason", Values: restartCauses[:]})
+	s.ServiceDisruptions = r.Counter("service_disruptions_total",
+		"Ready tasks of services that were stopped within the budget of their job, by reason.",
+		Label{Name: "reason", Values: restartCauses[:disruptionCauses]})
+	s.UpdatesEnded = r.Counter("service_updates_ended_total", "Updates of services that have ended, by result.",
+		Label{Name: "result", Values: updateResults[:]})
+	s.AutoscaleDecisions = r.Counter("autoscale_decisions_total",
+		"Decisions to give services another number of tasks, or these another size, by result.",
+		Label{Name: "direction", Values: []string{"horizontal", "vertical"}},
+		Label{Name: "result", Values: []string{"up", "down", "refused"}})
 }
 
 // IsOn reports whether anything is counted.
@@ -92,7 +181,22 @@ func newScheddSnapshots(r *Registry) *Published[ScheddSnapshot] {
 		Label{Name: "state", Values: []string{"requested", "idle", "busy", "exited", "waiting"}})
 	backlog := r.Gauge("feed_backlog_events", "Entries of the accounting feed that the accountant has not stored yet.")
 	journal := r.Gauge("journal_bytes", "Bytes in the job log since its last checkpoint.")
+	serviceTasks := r.Gauge("service_tasks",
+		"Tasks that services are to have, by state; one that waits has no attempt yet, and one in backoff waits for "+
+			"its restart.", Label{Name: "state", Values: serviceStates[:]})
+	updates := r.Gauge("service_updates", "Updates of services that go on, by state.",
+		Label{Name: "state", Values: updateStates[:]})
+	scaling := newScaleGauges(r)
+	allocs := newAllocGauges(r)
 	return newDaemonState(r, func(to *Reading, s *ScheddSnapshot) {
+		allocs.set(to, s.Allocs)
+		scaling.set(to, s)
+		for i, n := range s.ServiceTasks {
+			to.Set(serviceTasks, float64(n), i)
+		}
+		for i, n := range s.Updates {
+			to.Set(updates, float64(n), i)
+		}
 		for b := range s.Tasks {
 			for state, n := range s.Tasks[b] {
 				to.Set(tasks, float64(n), b, state)
@@ -108,4 +212,31 @@ func newScheddSnapshots(r *Registry) *Published[ScheddSnapshot] {
 		to.Set(backlog, float64(s.FeedBacklog))
 		to.Set(journal, float64(s.JournalBytes))
 	})
+}
+
+// allocGauges are the gauges of alloc sets.
+type allocGauges struct{ allocs, tasks, cores, memory *Gauge }
+
+func newAllocGauges(r *Registry) allocGauges {
+	use := Label{Name: "use", Values: allocUses[:]}
+	return allocGauges{
+		allocs: r.Gauge("allocs", "Allocs, by state; one that waits has no machine.",
+			Label{Name: "state", Values: []string{"waiting", "open"}}),
+		tasks: r.Gauge("alloc_tasks", "Tasks that run inside allocs."),
+		cores: r.Gauge("alloc_cores", "Cores that allocs hold, and what of that the tasks inside ask for.", use),
+		memory: r.Gauge("alloc_memory_bytes",
+			"Memory that allocs hold, and what of that the tasks inside ask for.", use),
+	}
+}
+
+func (g allocGauges) set(to *Reading, a AllocTotals) {
+	to.Set(g.allocs, float64(a.Waiting), 0)
+	to.Set(g.allocs, float64(a.Open), 1)
+	to.Set(g.tasks, float64(a.Tasks))
+	for i, n := range a.Cores.parts() {
+		to.Set(g.cores, n, i)
+	}
+	for i, n := range a.Memory.parts() {
+		to.Set(g.memory, n, i)
+	}
 }

@@ -70,9 +70,12 @@ func fillPart(t testing.TB, r *Registry) {
 			s.AttemptsStarted.Inc(random.IntN(BandCount))
 			s.AttemptsEnded.Inc(random.IntN(BandCount), random.IntN(CauseCount))
 			s.WaitTime.Observe(time.Duration(random.Int64N(int64(100*time.Hour))), random.IntN(BandCount))
+			s.StartError.Observe(time.Duration(random.Int64N(int64(time.Hour))), random.IntN(len(startCertainties)))
 			s.RunTime.Observe(time.Duration(random.Int64N(int64(100*time.Hour))), random.IntN(BandCount))
 			s.CommitTime.Observe(time.Duration(random.Int64N(int64(time.Second))))
 		}
+	case usersPart:
+		publish(NewUsers(r).Snapshots, manyUsers(1000))
 	case "negotiator":
 		n := NewNegotiator(r, t.TempDir())
 		s := NegotiatorSnapshot{IsLeader: true, Machines: 10_000, GroupCores: map[string]float64{}}
@@ -125,6 +128,11 @@ func scheddSnapshot(random *rand.Rand) (s ScheddSnapshot) {
 		s.Tasks[random.IntN(BandCount)][random.IntN(StateCount)]++
 		s.WaitingTasks[random.IntN(WaitReasonCount)]++
 		s.Claims[random.IntN(len(s.Claims))]++
+		s.ServiceTasks[random.IntN(len(s.ServiceTasks))]++
+		s.Updates[random.IntN(len(s.Updates))]++
+		s.ScaledTasks[random.IntN(2)]++
+		s.SizedCores[random.IntN(2)]++
+		s.SizedMemory[random.IntN(2)]++
 	}
 	return s
 }
@@ -132,6 +140,40 @@ func scheddSnapshot(random *rand.Rand) (s ScheddSnapshot) {
 // publish publishes a snapshot as the owner would, again and again.
 func publish[T any](p *Published[T], s T) {
 	p.OnStale(func() { p.Refresh(time.Now(), func() T { return s }) })
+}
+
+// manyUsers returns what n users have; u5 has 5 cores, and waits with 5 tasks.
+func manyUsers(n int) UserSnapshot {
+	s := UserSnapshot{}
+	for i := range n {
+		*s.Of(fmt.Sprintf("u%d", i)) = UserAmounts{WaitingTasks: i, RunningTasks: 1, Cores: float64(i)}
+	}
+	return s
+}
+
+// TestUsers checks that all families of a page of users have the same users. A name of
+// another system's cannot break the page.
+func TestUsers(t *testing.T) {
+	r := newRegistry(usersPart)
+	s := manyUsers(1000)
+	s.Of("bad\xff\n\"}").Cores = 5000
+	publish(NewUsers(r).Snapshots, s)
+	all := gather(t, r)
+	for family, want := range map[string]map[string]float64{
+		"waiting_tasks": {"u999": 999, "bad\n\"}": 0, OtherValue: 800 * 801 / 2},
+		"running_tasks": {"u801": 1, "bad\n\"}": 0, OtherValue: 801},
+		"cores":         {"u999": 999, "bad\n\"}": 5000, OtherValue: 800 * 801 / 2},
+	} {
+		f := all["roost_schedd_user_"+family]
+		if len(f.GetMetric()) != maxUsers+1 {
+			t.Errorf("%s has %d series", family, len(f.GetMetric()))
+		}
+		for user, value := range want {
+			if m := series(f, map[string]string{"user": user}); m == nil || m.GetGauge().GetValue() != value {
+				t.Errorf("%s of %q: %v, want %v", family, user, m, value)
+			}
+		}
+	}
 }
 
 // TestHighest checks that the rest of the values of lags is not a sum.

@@ -45,17 +45,35 @@ const (
 	UpdateDoneEarly // S4: an update ends when no task is being replaced
 	BackoffSkipped  // S13: a task that ends by itself is started again at once
 	SettlingMissed  // S14: an update is looked at when something happens, and not when time is up
-	mutantCount     = iota
-)
-
-// The bugs of schedules, which the random schedules of package schedd/queue find. They
-// violate S10: an instant of a schedule has one run.
-const (
-	RunDoubled = mutantCount + 1 + iota // nobody looks whether an instant has its run
-	RunLost                             // an instant is decided before its run is in the log
-	// S1, which the random work of package schedd/queue finds: a drained machine counts
-	// only what drains have taken down
+	// S1: a drained machine counts only what drains have taken down; the random work of
+	// package schedd/queue finds it too
 	BudgetOfOneCause
+	RestartUnbounded // S1: all tasks whose checks fail are started again at once
+	SurgeUnbounded   // S2: an update adds as many tasks as there are, whatever its surge is
+	// S9: a machine that has refused a size is taken to have given it
+	ResizeRefusalIgnored
+	// S15, which the random loads of package schedd/queue/autoscale find, too: a service
+	// gets as many tasks as its load asks for, whatever its max is
+	ScaledPastMax
+	// S9: each claim inside an alloc may have as much as the alloc, whatever others have
+	// inside
+	AllocUncounted
+	// P1: the leader of a replicated queue acts while the members have yet to commit what
+	// it does
+	ActsUncommitted
+	// P4: a new leader of a replicated queue gives up what the one before has begun to
+	// start, and starts it again
+	UnstartedForgotten
+	// S3: an update stops as many running tasks as it takes, whatever its bound is
+	DisruptionsUncounted
+	// S10, as the random schedules of package schedd/queue find, too: nobody looks
+	// whether an instant of a schedule has its run
+	RunDoubled
+	// S10, likewise: an instant is decided before its run is in the log
+	RunLost
+	// S5: an undo leaves tasks the size that they have
+	SizeNotUndone
+	mutantCount = iota
 )
 
 var mutantNames = [...]string{
@@ -67,20 +85,28 @@ var mutantNames = [...]string{
 	LeaseAdded: "lease-added", EndBeforeOutput: "early-end", OutputUnchecked: "any-output",
 	ResumesOnRestart: "restless", IgnoresLostGuard: "trusting",
 	BudgetIgnored: "no-budget", UpdateDoneEarly: "early-done", BackoffSkipped: "no-backoff",
-	SettlingMissed: "missed-settling",
-	RunDoubled:     "run-doubled", RunLost: "run-lost",
-	BudgetOfOneCause: "own-budget",
+	SettlingMissed:   "missed-settling",
+	BudgetOfOneCause: "own-budget", RestartUnbounded: "restart-unbounded",
+	SurgeUnbounded: "surge-unbounded", ResizeRefusalIgnored: "resize-taken",
+	ActsUncommitted: "acts-uncommitted", UnstartedForgotten: "unstarted-forgotten",
+	RunDoubled: "run-doubled", RunLost: "run-lost",
+	DisruptionsUncounted: "disruptions-uncounted", SizeNotUndone: "size-not-undone",
+	ScaledPastMax: "past-max", AllocUncounted: "alloc-uncounted",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
-// S14).
+// S14, S2, S9, S15, S3, S10, S5).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
 	RoomFreedBeforeExit: 5, RoomForgottenOnRestart: 5, ChargedTwice: 6, MapOrder: 7, LogUnchecked: 7, HoldIgnored: 8,
 	LeaderNotUpdated: 9, LeaseAdded: 10, EndBeforeOutput: 11, OutputUnchecked: 11, ResumesOnRestart: 12,
 	IgnoresLostGuard: 12, BudgetIgnored: 13, UpdateDoneEarly: 14, BackoffSkipped: 15, SettlingMissed: 16,
+	BudgetOfOneCause: 13, RestartUnbounded: 13, SurgeUnbounded: 17, ResizeRefusalIgnored: 18,
+	ScaledPastMax: 19, AllocUncounted: 18,
+	ActsUncommitted: 1, UnstartedForgotten: 4, DisruptionsUncounted: 20, RunDoubled: 21, RunLost: 21,
+	SizeNotUndone: 22,
 }
 
 // All lists the bugs.

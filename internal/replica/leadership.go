@@ -117,3 +117,19 @@ func (r *Replica) Verify(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// TransferLeadership makes another replica the leader, if this one is. An error says why
+// it does not.
+func (r *Replica) TransferLeadership() error {
+	rf, err := r.runningRaft()
+	if err != nil {
+		return err
+	}
+	if rf.State() != raft.Leader {
+		return r.explainError(raft.ErrNotLeader)
+	}
+	if err := rf.LeadershipTransfer().Error(); err != nil {
+		return r.explainError(err)
+	}
+	return nil
+}

@@ -197,9 +197,11 @@ func (c *testCell) killReplica(addr string) {
 	}
 }
 
-// stopReplica stops a replica in good order.
+// stopReplica stops a replica in good order. A barrier that has just been sent to raft
+// would never be answered, and the bubble not end: so raft takes it in before.
 func (c *testCell) stopReplica(addr string) {
 	if n := c.nodeAt(addr); n != nil {
+		synctest.Wait()
 		n.stop()
 		c.waitForEnd(addr, n, nil)
 	}

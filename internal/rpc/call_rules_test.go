@@ -142,7 +142,7 @@ func canConnect(t *testing.T, addr string, id *rpc.Identity, role peer.Role, nod
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn.Connect()
 	for state := conn.GetState(); ; state = conn.GetState() {

@@ -137,6 +137,7 @@ func scheddSizes() map[string]int {
 		peerSchedd + "Logs":   smallMessageSize,
 		peerSchedd + "Watch":  ordinaryMessageSize,
 		peerSchedd + "Shell":  ordinaryMessageSize, // a command of 1 MiB
+		peerSchedd + "Waits":  smallMessageSize,
 		peerSchedd + "Submit": ordinaryMessageSize, // many of them are in one entry of a replicated log
 
 		feed + "Pull":         ordinaryMessageSize, // 10,000 spent budgets
@@ -164,6 +165,8 @@ func cellSizes() map[string]int {
 		negotiator + "Watch":          smallMessageSize,
 		negotiator + "Cell":           ordinaryMessageSize,
 		negotiator + "CheckpointCell": smallMessageSize,
+		negotiator + "ReadSecrets":    smallMessageSize,
+		negotiator + "ExchangeKeys":   smallMessageSize, // 100 keys
 
 		replica + "Traffic": ordinaryMessageSize, // parts of 64 KiB
 		replica + "Hello":   smallMessageSize,

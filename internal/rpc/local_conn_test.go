@@ -485,7 +485,7 @@ func FuzzLocalConn(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer local.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answers <- answer
 		if _, err := wire.NewScheddClient(local).Why(ctx, &wire.WhyRequest{}); ctx.Err() != nil {

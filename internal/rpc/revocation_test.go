@@ -205,7 +205,7 @@ func (p *nodePair) expectCutOff(d time.Duration) {
 // expectRefused calls again and expects an error with one of some texts.
 func (p *nodePair) expectRefused(texts ...string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	stream, err := wire.NewCollectorClient(p.conn).Query(ctx, &wire.AdQuery{})
 	if err == nil {

@@ -80,14 +80,14 @@ func dial(t *testing.T, addr string, id *rpc.Identity, role peer.Role) *grpc.Cli
 
 // callHealth calls a method for users; callQuery calls one for daemons.
 func callHealth(t *testing.T, conn *grpc.ClientConn) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{})
 	return rpc.FromStatus(err)
 }
 
 func callQuery(t *testing.T, conn *grpc.ClientConn) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{})
 	if err == nil {

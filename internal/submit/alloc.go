@@ -16,7 +16,7 @@ import (
 var allocSettings = []string{
 	"count", "cpus", "memory", "disk", "gpus", "gpu_memory", "app_class", "band", "priority", "group", "requirements",
 	"rank", "prefer", "spread", "packages", "limits", "queue", "lease", "labels", "start_after", "hold", "unix_group",
-	"cell_queue",
+	"cell_queue", "users",
 }
 
 const allocExample = "alloc \"web\" {\n    count  = 3\n    cpus   = 2\n    memory = \"4GiB\"\n  }"
@@ -71,10 +71,35 @@ func (b allocReader) buildAlloc() {
 	if b.body.Attributes["app_class"] == nil {
 		b.ad.SetString(roost.AttrAppClass, roost.AppStream)
 	}
+	b.readAllocUsers()
 	for _, c := range b.columns { // parts of a set would be of different sizes
 		b.reportProblem(b.block.TypeRange, fmt.Sprintf("the allocs of a set differ in %s", c.Name),
 			"All of them have the same resources. Write an alloc block for each size.")
 	}
+}
+
+// readAllocUsers reads whose jobs may be inside besides the owner's.
+func (b allocReader) readAllocUsers() {
+	list, ok := b.taskReader().textListSetting("users")
+	if !ok {
+		return
+	}
+	const hint = "It is a list of users of the same submit node, or of others with its name: users = [\"bob\", " +
+		"\"ann@n2\"]."
+	names := make([]string, 0, len(list))
+	for _, text := range list {
+		name, isFixed := text.fixedText()
+		if err := roost.CheckAllocUser(name); err != nil || !isFixed {
+			b.reportProblem(text.sourceRange, fmt.Sprintf("%q cannot be the name of a user", truncateText(name)), hint)
+			return
+		}
+		names = append(names, name)
+	}
+	if len(names) > roost.MaxAllocUsers {
+		b.reportProblem(b.body.Attributes["users"].NameRange, "there are too many users",
+			fmt.Sprintf("An alloc set has at most %d.", roost.MaxAllocUsers))
+	}
+	b.ad.SetStrings(roost.AttrAllocUsers, names)
 }
 
 // readInside reads in and place: the job's tasks run inside an alloc set.

@@ -27,7 +27,8 @@ var jobSettings = []string{
 }
 
 // jobBlocks are the blocks that may be in a job.
-var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update", "logs"}
+var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update", "logs",
+	"autoscale", "vertical_autoscale", "secret"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -44,6 +45,7 @@ type jobBuilder struct {
 	dependencies     []jobDependency
 	ports            []portBlock
 	inside           insideReference
+	leastTasks       int // that autoscale leaves; 0: as many as there are
 	position         int // among the jobs of the file in their final order
 }
 
@@ -66,6 +68,7 @@ func (b *jobBuilder) buildJob() {
 	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
 	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
 	b.readPorts()
+	b.readAutoscale()
 	b.programReader().readDirectory()
 	b.programReader().readProgram()
 	b.programReader().readEnvironment()
@@ -81,7 +84,9 @@ func (b *jobBuilder) buildJob() {
 	b.readService()
 	b.readChecks()
 	b.readSchedule()
+	b.readSecrets()
 	b.readUpdate()
+	b.readVerticalAutoscale()
 	b.readLogs()
 	b.readDependsOn()
 	b.taskReader().readOverrides()

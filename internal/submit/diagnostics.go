@@ -21,6 +21,13 @@ func newDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {
 		Extra: &diagnosticExtra{kind: roost.Invalid}}
 }
 
+// warnOf reports what is allowed and hardly meant.
+func warnOf(p *fileParser, at hcl.Range, summary, detail string) {
+	d := newDiagnostic(&at, summary, detail)
+	d.Severity = hcl.DiagWarning
+	p.report(d)
+}
+
 // missingFileDiagnostic returns the diagnostic of a file that is missing or cannot be
 // read.
 func missingFileDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {

@@ -83,14 +83,15 @@ func (b *jobBuilder) readPort(block *hclsyntax.Block, lines map[uint16]int) {
 		at := block.Body.Attributes["static"].Expr.Range()
 		line, twice := lines[p.Static]
 		switch {
-		case n >= roost.FirstDynamicPort && n <= roost.LastDynamicPort:
-			b.reportProblem(at, fmt.Sprintf("the number %d cannot be named", n),
-				fmt.Sprintf("Machines give the numbers from %d to %d to ports that name none. Choose another one, or "+
-					"remove static.", roost.FirstDynamicPort, roost.LastDynamicPort))
 		case twice:
 			b.reportProblem(at, fmt.Sprintf("two ports have the number %d", n),
 				fmt.Sprintf("The other one is on line %d. A task can listen on it only once: give one of them another "+
 					"number.", line))
+		case n >= roost.FirstDynamicPort && n <= roost.LastDynamicPort:
+			warnOf(b.parser, at, fmt.Sprintf("most machines give the number %d to other ports", n),
+				fmt.Sprintf("They give those from %d to %d to ports that name none, unless their node files have "+
+					"another range. The job runs only on machines with another range, and waits if there are none: "+
+					"choose another number, or remove static.", roost.FirstDynamicPort, roost.LastDynamicPort))
 		}
 		lines[p.Static] = at.Start.Line
 	}

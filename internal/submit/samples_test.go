@@ -35,7 +35,8 @@ func TestSamples(t *testing.T) {
 // allSettings lists all functions and settings.
 func allSettings(p *fileParser) []string {
 	return slices.Concat(functionNames(p.functions()), jobSettings, allocSettings, checkpointSettings, serviceSettings,
-		backoffSettings, portSettings, checkSettings, scheduleSettings, updateSettings, logSettings)
+		backoffSettings, portSettings, checkSettings, scheduleSettings, updateSettings, logSettings, autoscaleSettings,
+		sizeSettings, secretSettings)
 }
 
 // TestManual compares roost-job(5) with the settings and functions.

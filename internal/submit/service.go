@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -94,6 +95,7 @@ func (b *jobBuilder) readService() {
 		}
 	}
 	b.refuseOverriddenWalltime()
+	checkServiceName(b)
 	ad, inner := classad.New(), b.inBlock(block)
 	inner.readServiceLease(b)
 	inner.readLostAfter(ad)
@@ -107,6 +109,20 @@ func (b *jobBuilder) readService() {
 	inner.readBackoff(ad)
 	inner.readStop(b, ad)
 	b.ad.SetAd(roost.AttrService, ad)
+}
+
+// checkServiceName refuses a name that cannot be part of the names of the tasks.
+func checkServiceName(b *jobBuilder) {
+	name := b.block.Labels[0]
+	if roost.IsDNSLabel(name) {
+		return
+	}
+	hint := fmt.Sprintf("Its tasks are found by names in the DNS, as 0.%s.USER. Such a name has letters, digits and "+
+		"inner hyphens, and at most %d characters.", cmp.Or(roost.NearestDNSLabel(name), "web"), roost.MaxDNSLabel)
+	if nearest := roost.NearestDNSLabel(name); nearest != "" {
+		hint += fmt.Sprintf(" The nearest one is %q.", nearest)
+	}
+	b.reportProblem(b.block.LabelRanges[0], fmt.Sprintf("%q cannot be the name of a service", truncateText(name)), hint)
 }
 
 // refuseOverriddenWalltime refuses a walltime that only some tasks would have.

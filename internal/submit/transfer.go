@@ -3,12 +3,14 @@ package submit
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // maxCheckedInputs bounds the files of a setting that are checked if each task names its
@@ -41,11 +43,13 @@ func (b transferReader) similarFile(where string) string {
 // readTransfer reads transfer, inputs and outputs.
 func (b transferReader) readTransfer() {
 	mode := b.parser.options.Defaults.Transfer
-	const hint = "Write \"auto\" (files are sent to machines that do not see yours), \"always\" or \"never\"."
+	const hint = "Write \"auto\" (files are sent to machines that do not see yours), \"always\", \"never\" or " +
+		"\"store\" (the checkpoint server has the files of a job in the queue of the cell)."
+	modes := []string{"auto", "always", "never", jobad.TransferStore}
 	if s, at, ok := b.constantText("transfer", hint); ok {
-		if mode = s; mode != "auto" && mode != "always" && mode != "never" {
+		if mode = s; !slices.Contains(modes, mode) {
 			b.reportProblem(at, fmt.Sprintf("%q is not a way to transfer files", truncateText(s)),
-				hint+nearestHint(s, []string{"auto", "always", "never"}))
+				hint+nearestHint(s, modes))
 		}
 	}
 	b.ad.SetString(roost.AttrTransfer, mode)
@@ -302,7 +306,7 @@ func (b transferReader) renameOutputs(a *hclsyntax.Attribute) {
 	if !ok || len(named) == 0 {
 		return
 	}
-	if mode, _ := b.ad.Str(roost.AttrTransfer); mode != "always" {
+	if mode, _ := b.ad.Str(roost.AttrTransfer); mode != "always" && mode != jobad.TransferStore {
 		if isGiven := b.body.Attributes["transfer"]; isGiven != nil {
 			b.reportProblem(isGiven.NameRange, "outputs that get another name need transfer = \"always\"",
 				"On a machine that shares your files the task would leave them under its own names.")

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 // updateSettings are the settings of an update block.
 var updateSettings = []string{"at_once", "surge", "max_down", "settle", "ready_within", "progress", "failures",
-	"on_failure", "canary", "promote", "disruptions", "pulse", "tasks"}
+	"on_failure", "canary", "promote", "disruptions", "pulse", "tasks", "resize"}
 
 const updateExample = "update { max_down = 1 }"
 
@@ -50,9 +51,10 @@ func (b *jobBuilder) readUpdate() {
 	r.readTimes()
 	r.readFailures()
 	r.readCanary()
+	r.readResize()
 	r.readUpdateTasks()
 	if len(b.parser.diags) == problems {
-		r.checkTogether(block.TypeRange, b.tasks.count)
+		r.checkTogether(block.TypeRange, cmp.Or(b.leastTasks, b.tasks.count))
 	}
 	b.ad.SetAd(roost.AttrUpdate, r.ad)
 }
@@ -161,6 +163,22 @@ func (r *updateReader) readCanary() {
 	}
 }
 
+// readResize reads how a task gets other CPU and memory.
+func (r *updateReader) readResize() {
+	const hint = "Write \"in-place\" (where the task runs, if its machine has room) or \"restart\" (for a program " +
+		"that reads its limits once)."
+	s, at, ok := r.constantText("resize", hint)
+	switch {
+	case !ok:
+	case s != "in-place" && s != "restart":
+		r.reportProblem(at, fmt.Sprintf("resize cannot be %q", truncateText(s)),
+			hint+nearestHint(s, []string{"in-place", "restart"}))
+	default:
+		r.policy.ResizeByRestart = s == "restart"
+		r.ad.SetString(roost.AttrResize, s)
+	}
+}
+
 // readUpdateTasks reads to which tasks updates are limited.
 func (r *updateReader) readUpdateTasks() {
 	s, at, ok := r.constantText("tasks", "Write their numbers: tasks = \"0-9\".")
@@ -188,11 +206,13 @@ func (r *updateReader) checkTogether(block hcl.Range, count int) {
 		if !ok {
 			at = block
 		}
+		cause, cure, _ := strings.Cut(p.Text, ": ")
+		text := strings.ToUpper(cause[:1]) + cause[1:] + ". " + capitalised(cure)
 		if !p.Warning {
-			cause, cure, _ := strings.Cut(p.Text, ": ")
-			r.reportProblem(at, p.Field+" does not fit", strings.ToUpper(cause[:1])+cause[1:]+". "+capitalised(cure))
+			r.reportProblem(at, p.Field+" does not fit", text)
 			return
 		}
+		warnOf(r.parser, at, "the service can be down as a whole", text)
 	}
 }
 

@@ -3,7 +3,6 @@ package userfiles
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -222,24 +221,17 @@ func (r *transferReceiver) receiveContent(w *AgentWriter, chunk *wire.FileChunk)
 				return &MismatchError{name, fmt.Sprintf("%.200q began before its end", chunk.GetEntry().GetName())}
 			}
 		}
-		hole, data := chunk.GetHole(), chunk.GetData()
-		if err := r.check.addPiece(hole, len(data)); err != nil {
+		more, err := r.check.addChunk(sum, chunk)
+		if err != nil {
 			return err
 		}
-		sum.add(hole, data)
-		if hole > 0 {
+		if hole := chunk.GetHole(); hole > 0 {
 			if err := w.skipHole(hole); err != nil {
 				return err
 			}
 		}
-		if _, err := w.Write(data); err != nil {
+		if _, err := w.Write(chunk.GetData()); err != nil || !more {
 			return err
-		}
-		if chunk.GetEof() {
-			if subtle.ConstantTimeCompare(sum.Sum(nil), chunk.GetSha256()) != 1 {
-				return &MismatchError{name, "what came of it does not have its digest"}
-			}
-			return r.check.endFile()
 		}
 	}
 }

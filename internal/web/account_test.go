@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/config"
@@ -94,15 +96,15 @@ func TestW21Files(t *testing.T) {
 }
 
 // otherAccountRole is the first argument of a child that is a web daemon of root's, and
-// takes on another account.
+// takes on another account. The directory and the account of the node file follow.
 const otherAccountRole = "web-of-other-account"
 
 // runAsOther is the child: a daemon with pages and metrics over TLS.
-func runAsOther(dir string) int {
+func runAsOther(dir, account string) int {
 	ctx, stop := daemon.SignalContext()
 	defer stop()
 	n := &config.Node{Name: "n1", Dir: dir, Metrics: &config.MetricsSettings{Web: "127.0.0.1:0"},
-		Web: &config.WebSettings{Listen: []string{"127.0.0.1:0"}, URL: "https://localhost", User: "nobody",
+		Web: &config.WebSettings{Listen: []string{"127.0.0.1:0"}, URL: "https://localhost", User: account,
 			Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}}
 	if err := Run(ctx, n); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -112,11 +114,74 @@ func runAsOther(dir string) int {
 }
 
 // TestOtherAccount starts a daemon with a key of TLS that root alone may read. It serves
-// pages and metrics with it under another account.
+// pages and metrics with it under another account, the default one too, and owns what a
+// daemon of root's has left in its directory.
 func TestOtherAccount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can take on another account")
 	}
+	byDefault, err := accountOf(&config.WebSettings{})
+	if err != nil {
+		t.Skipf("SKIPPED: this host has no account for it: %v", err)
+	}
+	nobody, err := accountOf(&config.WebSettings{User: "nobody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]daemonAccount{"": byDefault, "nobody": nobody, "root": {"user root", 0, 0}} {
+		t.Run("user "+name, func(t *testing.T) { startAsOther(t, name, want) })
+	}
+	if byDefault.uid == 0 || byDefault.gid == 0 {
+		t.Errorf("the default is %+v", byDefault)
+	}
+}
+
+func startAsOther(t *testing.T, name string, want daemonAccount) {
+	dir, program := otherAccountDir(t, 0o755)
+	old := filepath.Join(dir, "web", "tokens.json")
+	linked, outside := filepath.Join(dir, "web", "linked"), filepath.Join(dir, "root.txt")
+	if err := errors.Join(os.Mkdir(filepath.Dir(old), 0o700), os.WriteFile(old, []byte("[]"), 0o600),
+		os.WriteFile(outside, nil, 0o600), os.Link(outside, linked),
+		os.Symlink(outside, filepath.Join(dir, "web", "symlink"))); err != nil {
+		t.Fatal(err)
+	}
+	ready, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ready.Close()
+	var logged bytes.Buffer
+	child := exec.CommandContext(t.Context(), program, otherAccountRole, dir, name)
+	child.Env, child.ExtraFiles = append(os.Environ(), daemon.ReadyFD+"=3"), []*os.File{to}
+	child.Stdout, child.Stderr = &logged, &logged
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	status, statusErr := os.ReadFile(fmt.Sprintf("/proc/%d/status", child.Process.Pid))
+	child.Process.Signal(os.Interrupt)
+	if ended := child.Wait(); err != nil || ended != nil || line != "ready\n" {
+		t.Fatalf("the daemon reports %q, %v, %v:\n%s", line, err, ended, &logged)
+	}
+	for _, field := range []string{fmt.Sprintf("Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", want.uid),
+		fmt.Sprintf("Gid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n", want.gid), "Groups:\t \n"} {
+		if !strings.Contains(string(status), field) {
+			t.Errorf("its state lacks %q, %v:\n%s", field, statusErr, status)
+		}
+	}
+	for file, uid := range map[string]int{filepath.Dir(old): want.uid, old: want.uid,
+		filepath.Join(dir, "web", "audit.log"): want.uid, outside: 0} {
+		var st syscall.Stat_t
+		if err := syscall.Lstat(file, &st); err != nil || int(st.Uid) != uid {
+			t.Errorf("%s belongs to %d, %v, want %d", file, st.Uid, err, uid)
+		}
+	}
+}
+
+// otherAccountDir returns a directory with a program and a certificate.
+func otherAccountDir(t *testing.T, mode os.FileMode) (dir, program string) {
+	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "roost-web-account-")
 	if err != nil {
 		t.Fatal(err)
@@ -126,27 +191,24 @@ func TestOtherAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "web.test") // the account has to reach the daemon's programs
-	if err := errors.Join(os.Chmod(dir, 0o755), writeCertificate(dir), copyProgram(own, program)); err != nil {
+	program = filepath.Join(dir, "web.test") // the account has to reach the daemon's programs
+	if err := errors.Join(os.Chmod(dir, mode), writeCertificate(dir), copyProgram(own, program)); err != nil {
 		t.Fatal(err)
 	}
-	ready, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	return dir, program
+}
+
+// TestUnreachable starts a daemon in a directory that its account cannot enter. It says
+// which, and what to do.
+func TestUnreachable(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can take on another account")
 	}
-	defer ready.Close()
-	var logged bytes.Buffer
-	child := exec.CommandContext(t.Context(), program, otherAccountRole, dir)
-	child.Env, child.ExtraFiles = append(os.Environ(), daemon.ReadyFD+"=3"), []*os.File{to}
-	child.Stdout, child.Stderr = &logged, &logged
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	to.Close()
-	line, err := io.ReadAll(ready)
-	child.Process.Signal(os.Interrupt)
-	if ended := child.Wait(); err != nil || ended != nil || string(line) != "ready\n" {
-		t.Errorf("the daemon reports %q, %v, %v:\n%s", line, err, ended, &logged)
+	dir, program := otherAccountDir(t, 0o700)
+	out, err := exec.CommandContext(t.Context(), program, otherAccountRole, dir, "nobody").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "user nobody cannot enter "+dir) ||
+		!strings.Contains(string(out), "chmod o+x") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

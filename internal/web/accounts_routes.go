@@ -1,6 +1,8 @@
 package web
 
 import (
+	"slices"
+
 	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -30,6 +32,8 @@ func accountsRoutes() []route.Route {
 			Reply: view.MonthList{}, Rows: "months"},
 		{Pattern: "/v1/accounting/reports/{report}", Summary: "a report of roost report", Query: reportParams(),
 			View: view.ShowReport, Reply: view.AccountsReport{}, Rows: "lines"},
+		{Pattern: "/v1/accounting/exports/{format}", Summary: "records as csv, jsonl or xdmod, as roost sacct --export",
+			Query: exportParams(), Handle: view.Export},
 	}
 	for i := range all {
 		all[i].Method, all[i].Rights, all[i].Class = "GET", route.ReadScope, route.Expensive
@@ -52,6 +56,13 @@ func accountsRoutes() []route.Route {
 		all = append(all, r)
 	}
 	return all
+}
+
+func exportParams() []route.Param {
+	list := slices.DeleteFunc(reportParams(), func(p route.Param) bool { return p.Name == "detail" })
+	return append(list, route.Param{Name: "table",
+		Description: "of csv and jsonl: attempts (default), segments, jobs or machines"},
+		route.Param{Name: "cluster", Description: "of xdmod: the name of the cluster"})
 }
 
 func reportParams() []route.Param {

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/view"
@@ -39,7 +40,7 @@ type reader struct {
 }
 
 // readTimeout bounds one step in the browser.
-const readTimeout = 30 * time.Second
+const readTimeout = time.Minute
 
 // newReader starts Chromium, and serves the pages to it. Its user has no limits.
 func newReader(t *testing.T, w *testWeb) *reader {
@@ -62,23 +63,34 @@ func newReader(t *testing.T, w *testWeb) *reader {
 	}))
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	r := &reader{T: t, web: w, base: served.URL}
-	ctx, cancel := chromedp.NewContext(ctx, chromedp.WithListener(r.listen))
-	r.Context = ctx
 	t.Cleanup(func() {
-		chromedp.Cancel(ctx)
-		cancel()
-		stop()
 		os.RemoveAll(dir)
 		served.CloseClientConnections() // streams go on
 		served.Close()
 	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
+	for range browserStarts {
+		ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		r := &reader{T: t, web: w, base: served.URL}
+		ctx, cancel := chromedp.NewContext(ctx, chromedp.WithListener(r.listen))
+		r.Context = ctx
+		end := func() {
+			chromedp.Cancel(ctx)
+			cancel()
+			stop()
+		}
+		if err = chromedp.Do(ctx); err == nil {
+			t.Cleanup(end)
+			return r
+		}
+		end()
+		t.Logf("Chromium does not start: %v", err)
 	}
-	return r
+	t.Fatal(err)
+	return nil
 }
+
+// browserStarts is how often Chromium is started, which sometimes dies at its start.
+const browserStarts = 3
 
 func (r *reader) listen(event any) {
 	var text string
@@ -161,6 +173,11 @@ func plainForms(text string) []string {
 		forms = append(forms, form, blankRuns.ReplaceAllString(form, " "), strings.ToLower(form))
 		if quoted, err := json.Marshal(text); err == nil { // a page that shows JSON
 			forms = append(forms, string(quoted[1:len(quoted)-1]))
+		}
+		quoted := classad.StringValue(text).String() // a page that shows an ad
+		forms = append(forms, quoted[1:len(quoted)-1])
+		if form != "" { // a text that begins a sentence
+			forms = append(forms, strings.ToUpper(form[:1])+form[1:])
 		}
 	}
 	return forms
@@ -258,6 +275,7 @@ func TestW1Browser(t *testing.T) {
 	readPage(r, chromedp.Navigate(r.base+"/login#"+w.loginToken("ann")))
 	readPage(r, chromedp.WaitVisible(".account"))
 	w.schedd.markTexts()
+	w.hostilePast()
 	shown := map[string]int{}
 	r.takeReports()
 	for round, end := hostileRounds(t); round < end; round++ {
@@ -289,8 +307,8 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/nodes", "/nodes/{node}",
-		"/search", "/account", "/shares", "/names", "/map", "/quotas", "/queues", "/drains", "/reservations",
-		"/admins", "/statement", "/usage"} {
+		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
+		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {
 			r.Errorf("%s has shown no payload", page)
 		}

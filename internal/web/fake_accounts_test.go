@@ -34,6 +34,12 @@ func (f *fakeSchedd) Accounting(r *wire.AccountingQuery, to grpc.ServerStreaming
 			Lines: []query.StatementLine{{User: f.text, Queue: f.text, Band: f.text, CoreHours: 1.5,
 				Amount: 500_000}},
 			Adjustments: []query.AdjustmentLine{{Amount: -12_500_000, Reason: f.text, By: f.text}}},
+		query.Attempts: query.AttemptLine{Job: accounting.JobEntry{Owner: f.text, Name: f.text, Tasks: 1},
+			Attempt: accounting.AttemptEntry{AttemptKey: accounting.AttemptKey{Attempt: 1}, Node: f.text,
+				Started: 1_772_323_200_000, Ended: 1_772_323_260_000, Wall: 60_000, Cause: 1}},
+		query.Jobs: accounting.JobEntry{Owner: f.text, Name: f.text, Tasks: 1},
+		query.Machines: accounting.MachineEvent{Node: f.text, Time: 1_772_323_200_000, What: accounting.MachineDrained,
+			Class: f.text},
 		query.Ends:  accounting.EndLine{Owner: f.text, Count: 3},
 		query.Usage: query.UsageLine{Owner: f.text, Amounts: accounting.Amounts{Ended: 1, HeldCPU: 7.2e6}},
 	}

@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == proof.OIDCRole {
 		os.Exit(oidc.RunChild(os.Stdin, os.Stdout))
 	}
-	if len(os.Args) == 3 && os.Args[1] == otherAccountRole {
-		os.Exit(runAsOther(os.Args[2]))
+	if len(os.Args) == 4 && os.Args[1] == otherAccountRole {
+		os.Exit(runAsOther(os.Args[2], os.Args[3]))
 	}
 	if len(os.Args) > 3 && os.Args[1] == confinedRole {
 		os.Exit(runConfined(os.Args[2:]))
@@ -70,12 +70,15 @@ type fakeSchedd struct {
 	bad   []string          // problems besides text
 	ads   []string          // of the machines; nil: one
 	cell  map[string]string // documents of the negotiators by kind; what is missing is empty
+	pool  *wire.HealthReply // what it says of the other schedds
 
 	queries []query.Query // of the accounts
 	changes []query.Change
 
 	shells fakeShells
 	lost   atomic.Int32 // how many answers of Logins get lost, as if their connections broke
+
+	inside *wire.AllocStatus // inside its job, which is an alloc set then
 
 	hostile *hostileText // what it puts into its replies, if that is set
 }
@@ -191,7 +194,9 @@ func (f *fakeSchedd) Logout(ctx context.Context, r *wire.LogoutRequest) (*wire.L
 
 func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
 	return &wire.HealthReply{Name: "n1", Problems: append([]string{f.text}, f.bad...), Collector: f.text,
-		Negotiator: f.text, Waiting: []*wire.WaitReasonCount{{Reason: "busy", Tasks: 3}, {Reason: f.text, Tasks: 1}},
+		PoolWaits: f.pool.GetPoolWaits(), PoolSchedds: f.pool.GetPoolSchedds(),
+		SilentSchedds: f.pool.GetSilentSchedds(),
+		Negotiator:    f.text, Waiting: []*wire.WaitReasonCount{{Reason: "busy", Tasks: 3}, {Reason: f.text, Tasks: 1}},
 		Oldest: []*wire.OldestWait{{Band: f.text, Id: "1.n1", Since: 1e18}}}, nil
 }
 
@@ -206,8 +211,12 @@ func (f *fakeSchedd) job() *wire.JobStatus {
 		Submitted: 1e18, Ad: cmp.Or(f.ad, `[JobName = "x"]`), Place: 1, SuspendedBy: f.text, Dumpable: f.text,
 		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
 			Denied: f.text},
+		Alloc: f.inside,
 		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}
 }
+
+// hiddenJob is a job of which the schedd sends no row, and no error.
+const hiddenJob = "76.n1"
 
 func (f *fakeSchedd) QueryPool(r *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
 	user, err := f.caller(to.Context())
@@ -216,6 +225,9 @@ func (f *fakeSchedd) QueryPool(r *wire.PoolQuery, to grpc.ServerStreamingServer[
 	}
 	sel := r.GetQuery().GetSelection()
 	for _, word := range sel.GetSelectors() {
+		if word == hiddenJob {
+			return nil
+		}
 		if !strings.HasPrefix(word, "1.n1") && word != "1" && word != "all" {
 			return fmt.Errorf("%s: %w: there is no such job here", word, roost.NotFound)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost/internal/web/view"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // get reads a view as JSON.
@@ -51,6 +52,51 @@ func TestOverviewStates(t *testing.T) {
 	if text := answer.Body.String(); !strings.Contains(text, "16 with owners") ||
 		!strings.Contains(text, "Machines are busy") || strings.Contains(text, "3 s ago") {
 		t.Errorf("the page: %s", text)
+	}
+}
+
+// TestOverviewOfSchedds holds the numbers of a pool with several schedds, one of which
+// does not answer.
+func TestOverviewOfSchedds(t *testing.T) {
+	w := newTestWeb(t)
+	w.schedd.pool = &wire.HealthReply{PoolSchedds: 3, SilentSchedds: []string{"lost"}, PoolWaits: &wire.WaitSummary{
+		QueuedTasks: 50, RunningTasks: 7, Waiting: []*wire.WaitReasonCount{{Reason: "busy", Tasks: 40}},
+		Oldest: []*wire.OldestWait{{Band: "batch", Id: "5.far", Since: 1e18}}}}
+	cookie := w.logIn("ann")
+	var o view.Overview
+	w.get("/v1/overview", &o, cookie)
+	if o.Queued != 50 || o.Running != 7 || o.Schedds != 3 || len(o.Silent) != 1 ||
+		len(o.Waiting) != 1 || o.Waiting[0] != (view.WaitReason{Reason: "busy", Tasks: 40}) ||
+		len(o.Oldest) != 1 || o.Oldest[0].ID != "5.far" {
+		t.Errorf("got %+v", o)
+	}
+	text := w.do(as(w.request("GET", "/", ""), cookie)).Body.String()
+	if !strings.Contains(text, "with the tasks of 3 schedds") || !strings.Contains(text, "do not answer: lost.") {
+		t.Errorf("the page: %s", text)
+	}
+}
+
+// TestCalibration shows how far off the estimates of starts of the pool were.
+func TestCalibration(t *testing.T) {
+	w := newTestWeb(t)
+	w.schedd.pool = &wire.HealthReply{PoolSchedds: 2, SilentSchedds: []string{"lost"},
+		PoolWaits: &wire.WaitSummary{StartErrors: []*wire.StartErrors{
+			{Certainty: "walltime", Starts: []uint64{0, 0, 0, 8}, Late: 2}, {Certainty: "<b>", Starts: []uint64{1}}}}}
+	cookie := w.logIn("ann")
+	var d view.Calibration
+	w.get("/v1/calibration", &d, cookie)
+	if len(d.Estimates) != 2 || d.Schedds != 2 || d.Estimates[0].Starts != 8 || d.Estimates[0].Late != 2 ||
+		d.Estimates[0].P50 != 6 || len(d.Silent) != 1 {
+		t.Errorf("got %+v", d)
+	}
+	r := as(w.request("GET", "/calibration", ""), cookie)
+	r.Header.Set("Accept", "text/html")
+	text := w.do(r).Body.String()
+	for _, want := range []string{"each of the 2 schedds", "Walltimes of the tasks before it", "25 %", "&lt;b&gt;",
+		"lost"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %q: %s", want, text)
+		}
 	}
 }
 

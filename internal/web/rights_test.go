@@ -14,7 +14,8 @@ import (
 func examplePath(pattern string) string {
 	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{name}", "x", "{file}", "roost.css",
 		"{provider}", "university", "{$}", "", "{month}", "2026-03",
-		"{report}", "ends").Replace(pattern)
+		"{checkpoint}", "20261128T140000Z",
+		"{report}", "ends", "{format}", "csv").Replace(pattern)
 }
 
 // exampleBody is a body that a route accepts.

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/cellhistory"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/jobtext"
 	"github.com/roost-batch/roost/internal/web/route"
@@ -12,7 +14,7 @@ import (
 
 // routes returns the table of all routes.
 func (d *server) routes() []route.Route {
-	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool),
+	return slices.Concat(d.sessionRoutes(), jobRoutes(d.cursors), d.changeRoutes(), poolRoutes(&d.pool, d.node.Name),
 		d.manualRoutes(), usageRoutes(), accountsRoutes(), d.terminalRoutes(), d.serviceRoutes())
 }
 
@@ -42,6 +44,7 @@ func (d *server) sessionRoutes() []route.Route {
 			Changes: true, Handle: d.logOut},
 		{Method: "POST", Page: "/logout", Summary: "log out", Rights: route.OwnSession, Class: route.Writes,
 			Changes: true, Handle: d.logOut},
+		route.ZoneRoute(),
 		{Method: "GET", Pattern: "/v1/logins", Page: "/account", Template: "account",
 			Summary: "the user's logins and browsers", Rights: route.ReadScope, Class: route.Reads,
 			View: view.ListLogins(d.store), Reply: view.Logins{}},
@@ -128,9 +131,11 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 // changeRoutes are those that submit and change jobs.
 func (d *server) changeRoutes() []route.Route {
 	submitter := view.Submitter{Parser: d.parser}
+	past := view.Past{Directory: d.node.Web.Checkpoints, Simulator: d.simulator}
 	return []route.Route{
 		{Method: "GET", Page: "/submit", Template: "submit", Summary: "the page for a new job",
-			Rights: route.SubmitScope, Class: route.Reads, View: view.ShowSubmitForm},
+			Rights: route.SubmitScope, Class: route.Reads, View: view.ShowSubmitForm,
+			Query: []route.Param{{Name: "sample", Description: "the sample job file to begin with"}}},
 		{Method: "POST", Pattern: "/v1/jobs", Page: "/submit", Summary: "submit the jobs of a job file",
 			Rights: route.SubmitScope, Class: route.Writes, Changes: true, MaxBody: maxSubmit,
 			Body: view.SubmitRequest{}, Reply: view.Submission{}, Handle: submitter.Submit},
@@ -142,6 +147,14 @@ func (d *server) changeRoutes() []route.Route {
 		{Method: "POST", Pattern: "/v1/whatif", Page: "/whatif", Summary: "what a change of the pool would do",
 			Rights: route.ReadScope, Class: route.Simulations, Changes: true, Body: view.WhatIfRequest{},
 			Reply: view.WhatIfResult{}, Handle: view.Questioner{Simulator: d.simulator}.WhatIf},
+		{Method: "GET", Pattern: "/v1/past", Summary: "the checkpoints of the cell", Rights: route.ReadScope,
+			Class: route.Reads, View: past.List, Reply: view.CheckpointList{}, Rows: "checkpoints"},
+		{Method: "GET", Page: "/past", Summary: "the page of the checkpoints of the cell", Rights: route.ReadScope,
+			Class: route.Reads, Handle: past.ShowList},
+		{Method: "GET", Pattern: "/v1/past/{checkpoint}", Page: "/past/{checkpoint}",
+			Summary: "what the cell was like at a checkpoint", Rights: route.ReadScope, Class: route.Simulations,
+			Query: []route.Param{{Name: "by", Description: "groups of the page's map: rack (default), class or none"}},
+			Reply: cellhistory.PastCell{}, Handle: past.Show},
 		{Method: "POST", Pattern: "/v1/acts", Page: "/acts", Summary: "change jobs, or count those that are meant",
 			Rights: route.ActScope, Class: route.Writes, Changes: true, Body: view.ActRequest{},
 			Reply: view.ActResults{}, Handle: view.Act},
@@ -153,7 +166,7 @@ func (d *server) changeRoutes() []route.Route {
 const maxSubmit = 2 * jobtext.MaxText
 
 // poolRoutes are those of the pool.
-func poolRoutes(pool *view.Pool) []route.Route {
+func poolRoutes(pool *view.Pool, node string) []route.Route {
 	nodes := []route.Param{{Name: "state", Description: "only nodes in this state"},
 		{Name: "q", Description: "only nodes with this in their name"},
 		{Name: "rack", Description: "only nodes of this rack"},
@@ -163,12 +176,16 @@ func poolRoutes(pool *view.Pool) []route.Route {
 	mapQuery := []route.Param{{Name: "by", Description: "groups: rack (default), class or none"},
 		{Name: "job", Description: "mark the nodes that run tasks of this job"},
 		{Name: "owner", Description: "mark the nodes that run tasks of this user"}}
-	services := []route.Param{{Name: "owner", Description: "only services of this user"},
-		{Name: "name", Description: "only services of this name"},
-		{Name: "job", Description: "only the service with this id, as 12.n2"}}
+	services := serviceParams()
+	targets := append(services[:len(services):len(services)],
+		route.Param{Name: "port", Description: "only the port of this name; all by default"},
+		route.Param{Name: "state", Description: "only tasks in this state, as ready"})
 	all := []route.Route{
 		{Method: "GET", Pattern: "/v1/overview", Page: "/{$}", Template: "overview", Summary: "the state of the pool",
 			View: pool.Overview, Reply: view.Overview{}},
+		{Method: "GET", Pattern: "/v1/calibration", Page: "/calibration", Template: "calibration",
+			Summary: "how far off the estimates of starts were", View: view.ShowCalibration, Reply: view.Calibration{},
+			Rows: "estimates"},
 		{Method: "GET", Pattern: "/v1/search", Page: "/search", Template: "search", Summary: "jobs and nodes by a word",
 			Query: []route.Param{{Name: "q", Description: "an id, a name, or a part of a node's"}},
 			View:  pool.Search, Reply: view.SearchResult{}},
@@ -187,16 +204,24 @@ func poolRoutes(pool *view.Pool) []route.Route {
 		{Method: "GET", Pattern: "/v1/names", Page: "/names", Template: "names",
 			Summary: "where the tasks of services are reached", Query: services, View: view.Names,
 			Reply: view.NameList{}, Rows: "endpoints"},
+		{Method: "GET", Pattern: "/v1/names/sd", Summary: "the ports of services, as Prometheus discovers targets",
+			Query: targets, Rights: route.MetricsScope, View: view.NameTargets, Reply: []document.ScrapeTarget{}},
+		{Method: "GET", Pattern: "/v1/sd", Summary: "the metrics of the daemons, as Prometheus discovers targets",
+			Query:  []route.Param{{Name: "daemon", Description: "only daemons of this name, as schedd"}},
+			Rights: route.MetricsScope, View: view.DaemonTargets{Node: node}.List, Reply: []document.ScrapeTarget{}},
+		allocRoute(),
 		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
 			View: view.ShowCell, Reply: view.Cell{}},
 	}
+	all = append(all, nodeHistoryRoutes(pool)...)
 	for _, o := range view.ObjectRoutes() {
 		all = append(all, route.Route{Method: "GET", Pattern: "/v1/" + o.Path, Page: "/" + o.Path,
 			Template: "objects", Summary: o.Summary, View: o.View, Rows: o.Path})
 	}
 	for i := range all {
-		all[i].Rights, all[i].Class = route.ReadScope, route.Reads
-		if strings.HasPrefix(all[i].Pattern, "/v1/map") { // it may ask for all tasks of a user
+		all[i].Rights, all[i].Class = cmp.Or(all[i].Rights, route.ReadScope), route.Reads
+		// for all tasks of a user, or of the accountant
+		if strings.HasPrefix(all[i].Pattern, "/v1/map") || strings.HasSuffix(all[i].Pattern, "/events") {
 			all[i].Class = route.Expensive
 		}
 	}
@@ -209,6 +234,33 @@ func poolRoutes(pool *view.Pool) []route.Route {
 				Changes: true, Handle: o.Remove})
 	}
 	return all
+}
+
+// serviceParams are the conditions on services.
+func serviceParams() []route.Param {
+	return []route.Param{{Name: "owner", Description: "only services of this user"},
+		{Name: "name", Description: "only services of this name"},
+		{Name: "job", Description: "only the service with this id, as 12.n2"}}
+}
+
+// nodeHistoryRoutes are those of what a machine says, and of what became of it.
+func nodeHistoryRoutes(pool *view.Pool) []route.Route {
+	return []route.Route{
+		{Method: "GET", Pattern: "/v1/nodes/{node}/ads", Page: "/nodes/{node}/ads", Template: "node_ad",
+			Summary: "what a machine says of itself", View: pool.ShowNodeAd, Reply: view.NodeAd{}},
+		{Method: "GET", Pattern: "/v1/nodes/{node}/events", Page: "/nodes/{node}/events", Template: "node_events",
+			Summary: "what became of a machine, the newest first", View: pool.ShowNodeEvents, Reply: view.NodeEvents{},
+			Query: []route.Param{{Name: "days", Description: "the last days, 30 by default"}}, Rows: "events"},
+	}
+}
+
+// allocRoute is that of the list of allocs.
+func allocRoute() route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/allocs", Page: "/allocs", Template: "allocs",
+		Summary: "reserved parts of machines, and what is inside", View: view.Allocs, Reply: view.AllocList{},
+		Query: []route.Param{{Name: "all", Description: "1: the allocs of all users"},
+			{Name: "set", Description: "only those of the alloc set with this id, as 12.n2"}},
+		Rows: "allocs"}
 }
 
 // serviceRoutes are those of the daemon itself.

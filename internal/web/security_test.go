@@ -129,16 +129,22 @@ func TestW7Traversal(t *testing.T) {
 	}
 }
 
-// TestW12SameAnswer checks that answers about jobs that are not there differ by their ids
+// TestW12SameAnswer checks that answers about unknown and hidden jobs differ by their ids
 // alone.
 func TestW12SameAnswer(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("bob")
-	first := w.do(as(w.request("GET", "/v1/jobs/77.n1", ""), cookie))
-	second := w.do(as(w.request("GET", "/v1/jobs/78.n1", ""), cookie))
-	same := strings.ReplaceAll(first.Body.String(), "77", "78") == second.Body.String()
-	if first.Code != http.StatusNotFound || !same || first.Header().Get("ETag") != "" {
-		t.Errorf("got %d %s and %s", first.Code, first.Body, second.Body)
+	for _, path := range []string{"/v1/jobs/%s", "/v1/jobs/%s/tasks", "/v1/jobs/%s/definition", "/jobs/%s"} {
+		first := w.do(as(w.request("GET", fmt.Sprintf(path, "77.n1"), ""), cookie))
+		for _, id := range []string{"78", hiddenJob[:2]} {
+			w.forgetLimits()
+			other := w.do(as(w.request("GET", fmt.Sprintf(path, id+".n1"), ""), cookie))
+			same := strings.ReplaceAll(first.Body.String(), "77", id) == other.Body.String()
+			if first.Code != http.StatusNotFound || other.Code != first.Code || !same ||
+				first.Header().Get("ETag")+other.Header().Get("ETag") != "" {
+				t.Errorf("%s: got %d %s and %d %s", path, first.Code, first.Body, other.Code, other.Body)
+			}
+		}
 	}
 }
 

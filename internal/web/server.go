@@ -53,7 +53,8 @@ type server struct {
 	man   *manual.Manual
 	pool  view.Pool
 
-	metrics *metrics.Web
+	metrics     *metrics.Web
+	certificate *certificateWatch // nil: the pages have no TLS
 
 	parser    jobtext.Parser
 	simulator simchild.Simulator
@@ -70,6 +71,7 @@ func Run(ctx context.Context, n *config.Node) error {
 		return fmt.Errorf("node %s: %w: the node file has no web block", n.Name, roost.BadConfig)
 	}
 	log := daemon.Logger("web")
+	watch := watchCertificate(n.Web, log)
 	secure, err := pageTLS(n.Web) // once: the account that it takes on may not read the key
 	if err != nil {
 		return err
@@ -82,18 +84,24 @@ func Run(ctx context.Context, n *config.Node) error {
 	if err := os.MkdirAll(n.WebDir(), 0o700); err != nil {
 		return fmt.Errorf("directory %s: %w: %w", n.WebDir(), roost.NoOutput, err)
 	}
+	// later nobody could permit the daemon to read it
+	if err := os.MkdirAll(n.Web.Checkpoints, 0o755); n.Web.Checkpoints != "" && err != nil {
+		log.Warn("there are no pages of past instants", "error", err)
+	}
+	exporter, err := openMetrics(n, secure, log) // before: root alone may be able to read its tokens
+	if err != nil {
+		return err
+	}
 	if err := dropRoot(n); err != nil {
+		exporter.Close()
 		return err
 	}
 	audit, err := openAudit(n.WebDir())
 	if err != nil {
+		exporter.Close()
 		return err
 	}
 	defer audit.Close()
-	exporter, err := openMetrics(n, secure, log)
-	if err != nil {
-		return err
-	}
 	d, err := newServer(n, log, audit, metrics.NewWeb(exporter.Registry()))
 	if err != nil {
 		exporter.Close()
@@ -103,7 +111,12 @@ func Run(ctx context.Context, n *config.Node) error {
 		exporter.Close()
 		return err
 	}
-	return d.serve(ctx, listeners, exporter)
+	d.certificate = watch
+	if err = d.serve(ctx, listeners, exporter); errors.Is(err, errCertificateChanged) {
+		log.Info("ending, to begin again with the new certificate")
+		return nil
+	}
+	return err
 }
 
 // openMetrics opens the address of the daemon's metrics. It speaks TLS as the pages do:
@@ -180,7 +193,8 @@ func (d *server) newTable(audit io.Writer) *route.Table {
 }
 
 func (d *server) renderPage(w io.Writer, name string, c *route.Call, data any) error {
-	f := page.Frame{Path: c.Request.URL.Path, Query: c.Request.URL.Query(), Data: data}
+	f := page.Frame{Path: c.Request.URL.Path, Query: c.Request.URL.Query(), Data: data, Zone: c.Zone(),
+		Here: c.Here()}
 	if c.Session != nil {
 		f.User = c.Session.User
 	}
@@ -220,6 +234,7 @@ func (d *server) serve(ctx context.Context, listeners []net.Listener, exporter *
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { exporter.Run(ctx); return nil })
 	group.Go(func() error { d.store.Run(ctx); return nil })
+	group.Go(func() error { return d.certificate.Run(ctx) })
 	s := &http.Server{
 		Handler: d.table, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: route.MaxHeaders,
 		BaseContext: func(net.Listener) context.Context { return ctx },

@@ -72,7 +72,7 @@ func (w *testWeb) change(state string) {
 	w.schedd.state.Store(&state)
 	select {
 	case w.schedd.news <- state:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		w.Fatal("nobody watches the job")
 	}
 }

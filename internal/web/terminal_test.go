@@ -89,7 +89,7 @@ func (w *testWeb) openTerminal(server *httptest.Server, cookie *http.Cookie) *te
 // next reads a message, and returns the bytes of output; nil with the end of the shell.
 func (c *terminalClient) next() []byte {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	for {
 		kind, data, err := c.conn.Read(ctx)

@@ -128,7 +128,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19, 0}
+	return file_roost_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type Outcome_Verdict int32
@@ -182,7 +182,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22, 0}
+	return file_roost_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type HealthCheck_Kind int32
@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68, 0}
+	return file_roost_proto_rawDescGZIP(), []int{79, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70, 0}
+	return file_roost_proto_rawDescGZIP(), []int{81, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,44 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109, 0}
+	return file_roost_proto_rawDescGZIP(), []int{120, 0}
+}
+
+// WaitsRequest asks a schedd what its tasks wait for.
+type WaitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitsRequest) Reset() {
+	*x = WaitsRequest{}
+	mi := &file_roost_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitsRequest) ProtoMessage() {}
+
+func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitsRequest.ProtoReflect.Descriptor instead.
+func (*WaitsRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{0}
 }
 
 // NeighbourWatch follows jobs for a user of the calling schedd.
@@ -341,7 +378,7 @@ type NeighbourWatch struct {
 
 func (x *NeighbourWatch) Reset() {
 	*x = NeighbourWatch{}
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +390,7 @@ func (x *NeighbourWatch) String() string {
 func (*NeighbourWatch) ProtoMessage() {}
 
 func (x *NeighbourWatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[0]
+	mi := &file_roost_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +403,7 @@ func (x *NeighbourWatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourWatch.ProtoReflect.Descriptor instead.
 func (*NeighbourWatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{0}
+	return file_roost_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *NeighbourWatch) GetUser() string {
@@ -404,7 +441,7 @@ type NeighbourShell struct {
 
 func (x *NeighbourShell) Reset() {
 	*x = NeighbourShell{}
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +453,7 @@ func (x *NeighbourShell) String() string {
 func (*NeighbourShell) ProtoMessage() {}
 
 func (x *NeighbourShell) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[1]
+	mi := &file_roost_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +466,7 @@ func (x *NeighbourShell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourShell.ProtoReflect.Descriptor instead.
 func (*NeighbourShell) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{1}
+	return file_roost_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NeighbourShell) GetUser() string {
@@ -474,7 +511,7 @@ type NeighbourLogs struct {
 
 func (x *NeighbourLogs) Reset() {
 	*x = NeighbourLogs{}
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +523,7 @@ func (x *NeighbourLogs) String() string {
 func (*NeighbourLogs) ProtoMessage() {}
 
 func (x *NeighbourLogs) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[2]
+	mi := &file_roost_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +536,7 @@ func (x *NeighbourLogs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourLogs.ProtoReflect.Descriptor instead.
 func (*NeighbourLogs) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{2}
+	return file_roost_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NeighbourLogs) GetUser() string {
@@ -544,7 +581,7 @@ type NeighbourSubmit struct {
 
 func (x *NeighbourSubmit) Reset() {
 	*x = NeighbourSubmit{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +593,7 @@ func (x *NeighbourSubmit) String() string {
 func (*NeighbourSubmit) ProtoMessage() {}
 
 func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +606,7 @@ func (x *NeighbourSubmit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourSubmit.ProtoReflect.Descriptor instead.
 func (*NeighbourSubmit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NeighbourSubmit) GetUser() string {
@@ -609,7 +646,7 @@ type CellHistoryRequest struct {
 
 func (x *CellHistoryRequest) Reset() {
 	*x = CellHistoryRequest{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +658,7 @@ func (x *CellHistoryRequest) String() string {
 func (*CellHistoryRequest) ProtoMessage() {}
 
 func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +671,7 @@ func (x *CellHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRequest.ProtoReflect.Descriptor instead.
 func (*CellHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CellHistoryRequest) GetSinceNs() int64 {
@@ -654,7 +691,7 @@ type CellHistoryRecord struct {
 
 func (x *CellHistoryRecord) Reset() {
 	*x = CellHistoryRecord{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +703,7 @@ func (x *CellHistoryRecord) String() string {
 func (*CellHistoryRecord) ProtoMessage() {}
 
 func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +716,7 @@ func (x *CellHistoryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellHistoryRecord.ProtoReflect.Descriptor instead.
 func (*CellHistoryRecord) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CellHistoryRecord) GetJob() uint64 {
@@ -710,7 +747,7 @@ type NeighbourAct struct {
 
 func (x *NeighbourAct) Reset() {
 	*x = NeighbourAct{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +759,7 @@ func (x *NeighbourAct) String() string {
 func (*NeighbourAct) ProtoMessage() {}
 
 func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +772,7 @@ func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
 func (*NeighbourAct) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NeighbourAct) GetUser() string {
@@ -777,7 +814,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +826,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +839,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NeighbourQuery) GetQuery() *scheddapi.QueryRequest {
@@ -844,7 +881,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +893,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +906,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -938,7 +975,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +987,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1000,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -989,7 +1026,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1038,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1051,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchAds) GetType() string {
@@ -1044,7 +1081,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1093,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1106,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AdDelta) GetName() string {
@@ -1128,6 +1165,296 @@ func (x *AdDelta) GetNode() string {
 	return ""
 }
 
+// SecretsRequest asks for secrets that a job of a user names.
+type SecretsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// submit node of the job; only the schedd of the queue of the cell names another than
+	// its own
+	Host          string        `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Secrets       []*SecretText `protobuf:"bytes,3,rep,name=secrets,proto3" json:"secrets,omitempty"` // names, and what the caller has; at most 32
+	Check         bool          `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`    // only whether the job may have them: without their text
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretsRequest) Reset() {
+	*x = SecretsRequest{}
+	mi := &file_roost_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretsRequest) ProtoMessage() {}
+
+func (x *SecretsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretsRequest.ProtoReflect.Descriptor instead.
+func (*SecretsRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SecretsRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SecretsRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *SecretsRequest) GetSecrets() []*SecretText {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *SecretsRequest) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+// SecretText is a secret of a user.
+type SecretText struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	SetNs         int64                  `protobuf:"varint,3,opt,name=set_ns,json=setNs,proto3" json:"set_ns,omitempty"` // unix time: when that version was set
+	Text          []byte                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`                 // in a reply: empty if the caller has that version
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretText) Reset() {
+	*x = SecretText{}
+	mi := &file_roost_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretText) ProtoMessage() {}
+
+func (x *SecretText) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretText.ProtoReflect.Descriptor instead.
+func (*SecretText) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SecretText) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SecretText) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SecretText) GetSetNs() int64 {
+	if x != nil {
+		return x.SetNs
+	}
+	return 0
+}
+
+func (x *SecretText) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+type SecretsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secrets       []*SecretText          `protobuf:"bytes,1,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretsReply) Reset() {
+	*x = SecretsReply{}
+	mi := &file_roost_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretsReply) ProtoMessage() {}
+
+func (x *SecretsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretsReply.ProtoReflect.Descriptor instead.
+func (*SecretsReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SecretsReply) GetSecrets() []*SecretText {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+// SealingKeys are the keys with which the central managers seal secrets: those of the
+// caller, and in the reply those of the called one, which has stored the caller's.
+type SealingKeys struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          []*SealingKey          `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealingKeys) Reset() {
+	*x = SealingKeys{}
+	mi := &file_roost_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealingKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealingKeys) ProtoMessage() {}
+
+func (x *SealingKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealingKeys.ProtoReflect.Descriptor instead.
+func (*SealingKeys) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SealingKeys) GetKeys() []*SealingKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type SealingKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	MadeNs        int64                  `protobuf:"varint,2,opt,name=made_ns,json=madeNs,proto3" json:"made_ns,omitempty"` // unix time
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealingKey) Reset() {
+	*x = SealingKey{}
+	mi := &file_roost_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealingKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealingKey) ProtoMessage() {}
+
+func (x *SealingKey) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealingKey.ProtoReflect.Descriptor instead.
+func (*SealingKey) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SealingKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SealingKey) GetMadeNs() int64 {
+	if x != nil {
+		return x.MadeNs
+	}
+	return 0
+}
+
+func (x *SealingKey) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
 type WatchLeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1136,7 +1463,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1475,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1488,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 // LeaderNews tells who leads, as this negotiator knows it. It is sent at once, at each
@@ -1181,7 +1508,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1520,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1533,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -1265,7 +1592,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1604,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1617,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -1464,7 +1791,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1803,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1816,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 // PolicySeen confirms a policy: this schedd now obeys it.
@@ -1502,7 +1829,7 @@ type PolicySeen struct {
 
 func (x *PolicySeen) Reset() {
 	*x = PolicySeen{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1841,7 @@ func (x *PolicySeen) String() string {
 func (*PolicySeen) ProtoMessage() {}
 
 func (x *PolicySeen) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1854,7 @@ func (x *PolicySeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySeen.ProtoReflect.Descriptor instead.
 func (*PolicySeen) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PolicySeen) GetVersion() uint64 {
@@ -1554,7 +1881,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1893,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1906,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -1645,7 +1972,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1984,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1997,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -1742,7 +2069,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +2081,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +2094,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -1943,7 +2270,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2282,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2295,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Proposal) GetNode() string {
@@ -2006,7 +2333,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2345,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2358,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -2094,7 +2421,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2433,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2446,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Outcome) GetNode() string {
@@ -2189,7 +2516,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2528,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2541,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -2244,7 +2571,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2583,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2596,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Demand) GetOwner() string {
@@ -2355,7 +2682,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2694,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2707,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -2415,7 +2742,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2754,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2767,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -2491,13 +2818,14 @@ type Policy struct {
 	PrivilegedPortUsers []string       `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
 	Version             uint64         `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
 	Drains              []*DrainedNode `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`    // nodes whose tasks are to go elsewhere
+	Secrets             uint64         `protobuf:"varint,61,opt,name=secrets,proto3" json:"secrets,omitempty"` // changes when any secret does; 0: there are none
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2509,7 +2837,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2522,7 +2850,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -2637,6 +2965,13 @@ func (x *Policy) GetDrains() []*DrainedNode {
 	return nil
 }
 
+func (x *Policy) GetSecrets() uint64 {
+	if x != nil {
+		return x.Secrets
+	}
+	return 0
+}
+
 // DrainedNode is a node that services leave within their budgets.
 type DrainedNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2651,7 +2986,7 @@ type DrainedNode struct {
 
 func (x *DrainedNode) Reset() {
 	*x = DrainedNode{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2998,7 @@ func (x *DrainedNode) String() string {
 func (*DrainedNode) ProtoMessage() {}
 
 func (x *DrainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +3011,7 @@ func (x *DrainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedNode.ProtoReflect.Descriptor instead.
 func (*DrainedNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DrainedNode) GetNode() string {
@@ -2723,7 +3058,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +3070,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +3083,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Names) GetName() []string {
@@ -2789,7 +3124,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +3136,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +3149,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JobQueue) GetName() string {
@@ -2982,7 +3317,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3329,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3342,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -3036,7 +3371,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3383,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3396,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -3132,7 +3467,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3479,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3492,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3199,7 +3534,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3546,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3559,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3354,7 +3689,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3701,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3714,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Room) GetQueue() string {
@@ -3400,7 +3735,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3747,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3760,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -3447,7 +3782,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3794,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3807,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3513,7 +3848,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3860,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3873,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3587,7 +3922,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3934,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3947,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3754,7 +4089,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4101,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4114,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3812,7 +4147,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +4159,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +4172,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3862,7 +4197,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4209,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4222,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3957,7 +4292,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +4304,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +4317,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CellMember) GetId() string {
@@ -4063,7 +4398,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4410,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4423,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -4105,7 +4440,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4452,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4465,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4173,7 +4508,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4185,7 +4520,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4198,7 +4533,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4252,7 +4587,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4599,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4612,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4395,7 +4730,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4407,7 +4742,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4420,7 +4755,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4458,6 +4793,8 @@ type ToStartd struct {
 	//	*ToStartd_HostFiles
 	//	*ToStartd_HoldChecks
 	//	*ToStartd_NameRight
+	//	*ToStartd_Secrets
+	//	*ToStartd_Resize
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4465,7 +4802,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4814,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4827,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4653,6 +4990,24 @@ func (x *ToStartd) GetNameRight() *RenewNameRight {
 	return nil
 }
 
+func (x *ToStartd) GetSecrets() *PlaceSecrets {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Secrets); ok {
+			return x.Secrets
+		}
+	}
+	return nil
+}
+
+func (x *ToStartd) GetResize() *Resize {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Resize); ok {
+			return x.Resize
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -4725,6 +5080,14 @@ type ToStartd_NameRight struct {
 	NameRight *RenewNameRight `protobuf:"bytes,20,opt,name=name_right,json=nameRight,proto3,oneof"`
 }
 
+type ToStartd_Secrets struct {
+	Secrets *PlaceSecrets `protobuf:"bytes,21,opt,name=secrets,proto3,oneof"`
+}
+
+type ToStartd_Resize struct {
+	Resize *Resize `protobuf:"bytes,30,opt,name=resize,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -4759,6 +5122,187 @@ func (*ToStartd_HoldChecks) isToStartd_Of() {}
 
 func (*ToStartd_NameRight) isToStartd_Of() {}
 
+func (*ToStartd_Secrets) isToStartd_Of() {}
+
+func (*ToStartd_Resize) isToStartd_Of() {}
+
+// Resize has the claim of a running attempt become larger or smaller. It is sent again
+// with each session until the startd has answered.
+type Resize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Resources     *scheddapi.Resources   `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"` // what the claim is to have; only cpu and memory change
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resize) Reset() {
+	*x = Resize{}
+	mi := &file_roost_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resize) ProtoMessage() {}
+
+func (x *Resize) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resize.ProtoReflect.Descriptor instead.
+func (*Resize) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Resize) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Resize) GetResources() *scheddapi.Resources {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// Resized answers a Resize.
+type Resized struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Resources     *scheddapi.Resources   `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"` // that were asked for
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`       // why the claim stays as it is; empty: it has them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resized) Reset() {
+	*x = Resized{}
+	mi := &file_roost_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resized) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resized) ProtoMessage() {}
+
+func (x *Resized) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resized.ProtoReflect.Descriptor instead.
+func (*Resized) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Resized) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Resized) GetResources() *scheddapi.Resources {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *Resized) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PlaceSecrets gives an attempt its secrets, before it is launched and again when one has
+// changed. The startd has them in memory only, and passes them on to the starter.
+type PlaceSecrets struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Secrets       []*SecretText          `protobuf:"bytes,2,rep,name=secrets,proto3" json:"secrets,omitempty"`         // all that the attempt has
+	Signals       []uint32               `protobuf:"varint,3,rep,packed,name=signals,proto3" json:"signals,omitempty"` // sent to the program when they are in their places; none before it is launched
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceSecrets) Reset() {
+	*x = PlaceSecrets{}
+	mi := &file_roost_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceSecrets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceSecrets) ProtoMessage() {}
+
+func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceSecrets.ProtoReflect.Descriptor instead.
+func (*PlaceSecrets) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *PlaceSecrets) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *PlaceSecrets) GetSecrets() []*SecretText {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *PlaceSecrets) GetSignals() []uint32 {
+	if x != nil {
+		return x.Signals
+	}
+	return nil
+}
+
 // HoldChecks has the checks of an attempt not run for a time.
 type HoldChecks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4770,7 +5314,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4782,7 +5326,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +5339,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -4830,7 +5374,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5386,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +5399,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4931,7 +5475,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4943,7 +5487,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4956,7 +5500,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5119,7 +5663,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5131,7 +5675,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5144,7 +5688,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PortRequest) GetName() string {
@@ -5190,7 +5734,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5202,7 +5746,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5215,7 +5759,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5255,7 +5799,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5267,7 +5811,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5280,7 +5824,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -5301,7 +5845,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5313,7 +5857,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5326,7 +5870,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -5356,7 +5900,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5912,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5925,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -5416,7 +5960,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5428,7 +5972,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5441,7 +5985,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -5470,7 +6014,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +6026,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +6039,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -5524,7 +6068,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5536,7 +6080,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5549,7 +6093,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -5585,7 +6129,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5597,7 +6141,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5610,7 +6154,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -5647,7 +6191,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5659,7 +6203,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5672,7 +6216,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -5745,15 +6289,20 @@ type Program struct {
 	GpuFile       []string `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`                    // lines of the file named by PBS_GPUFILE
 	// with scratch: names or patterns of the files that Put sends, and no others; empty
 	// from a schedd that does not send them
-	Inputs        []string        `protobuf:"bytes,33,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	Service       *ServiceProgram `protobuf:"bytes,40,opt,name=service,proto3" json:"service,omitempty"` // absent: the task is not of a service
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Inputs  []string        `protobuf:"bytes,33,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Service *ServiceProgram `protobuf:"bytes,40,opt,name=service,proto3" json:"service,omitempty"` // absent: the task is not of a service
+	// of the secrets that the attempt gets by PlaceSecrets, before it is launched
+	Secrets []string `protobuf:"bytes,41,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// for each of these the variable of the environment that has it, too, or empty; none if
+	// no variable has one
+	SecretVariables []string `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5765,7 +6314,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5778,7 +6327,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6012,6 +6561,20 @@ func (x *Program) GetService() *ServiceProgram {
 	return nil
 }
 
+func (x *Program) GetSecrets() []string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *Program) GetSecretVariables() []string {
+	if x != nil {
+		return x.SecretVariables
+	}
+	return nil
+}
+
 // ServiceProgram is what a task of a service has beside its program.
 type ServiceProgram struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -6022,15 +6585,16 @@ type ServiceProgram struct {
 	StopPort string                 `protobuf:"bytes,5,opt,name=stop_port,json=stopPort,proto3" json:"stop_port,omitempty"` // name of the port for stop_url
 	// with which the machine proves to collectors that the attempt is its own; absent from
 	// an old schedd and where nodes have no certificates
-	NameRight     *NameRight `protobuf:"bytes,6,opt,name=name_right,json=nameRight,proto3" json:"name_right,omitempty"`
-	Logs          *LogBounds `protobuf:"bytes,9,opt,name=logs,proto3" json:"logs,omitempty"` // of captured output; absent: as for a task of no service
+	NameRight     *NameRight    `protobuf:"bytes,6,opt,name=name_right,json=nameRight,proto3" json:"name_right,omitempty"`
+	Logs          *LogBounds    `protobuf:"bytes,9,opt,name=logs,proto3" json:"logs,omitempty"`      // of captured output; absent: as for a task of no service
+	Metric        *MetricSource `protobuf:"bytes,20,opt,name=metric,proto3" json:"metric,omitempty"` // that the service is scaled by; absent: by none of its tasks
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6042,7 +6606,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6055,7 +6619,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -6107,6 +6671,143 @@ func (x *ServiceProgram) GetLogs() *LogBounds {
 	return nil
 }
 
+func (x *ServiceProgram) GetMetric() *MetricSource {
+	if x != nil {
+		return x.Metric
+	}
+	return nil
+}
+
+// MetricSource is a metric of a task that its machine reads.
+type MetricSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Port          string                 `protobuf:"bytes,1,opt,name=port,proto3" json:"port,omitempty"` // name of a port of the task
+	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"` // of the metric; its series are added up
+	EveryNs       int64                  `protobuf:"varint,4,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricSource) Reset() {
+	*x = MetricSource{}
+	mi := &file_roost_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricSource) ProtoMessage() {}
+
+func (x *MetricSource) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
+func (*MetricSource) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *MetricSource) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *MetricSource) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *MetricSource) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MetricSource) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
+}
+
+// TaskMetric is what a machine has read of the metric of an attempt.
+type TaskMetric struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`   // of a counter, its rate per second
+	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"` // why there is no value; empty: there is one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskMetric) Reset() {
+	*x = TaskMetric{}
+	mi := &file_roost_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskMetric) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskMetric) ProtoMessage() {}
+
+func (x *TaskMetric) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
+func (*TaskMetric) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *TaskMetric) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *TaskMetric) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 // NameRight is a schedd's word that an attempt may be found under its name on a machine.
 // It covers roost.NameRight.
 type NameRight struct {
@@ -6120,7 +6821,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6132,7 +6833,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6145,7 +6846,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -6183,7 +6884,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6195,7 +6896,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6208,7 +6909,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -6250,7 +6951,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6262,7 +6963,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6275,7 +6976,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -6314,7 +7015,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6326,7 +7027,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6339,7 +7040,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -6450,7 +7151,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6462,7 +7163,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6475,7 +7176,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -6552,7 +7253,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6564,7 +7265,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6577,7 +7278,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6675,7 +7376,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6687,7 +7388,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6700,7 +7401,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6813,7 +7514,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6825,7 +7526,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6838,7 +7539,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6884,7 +7585,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6896,7 +7597,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6909,7 +7610,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -6960,7 +7661,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6972,7 +7673,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6985,7 +7686,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -7021,7 +7722,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7033,7 +7734,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7046,7 +7747,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *UserFile) GetNode() string {
@@ -7081,7 +7782,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7093,7 +7794,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7106,7 +7807,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -7139,7 +7840,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7852,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7865,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -7183,7 +7884,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7195,7 +7896,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7208,7 +7909,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -7227,7 +7928,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7239,7 +7940,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7252,7 +7953,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7274,7 +7975,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7286,7 +7987,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7299,7 +8000,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -7339,7 +8040,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7351,7 +8052,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7364,7 +8065,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -7383,7 +8084,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7395,7 +8096,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7408,7 +8109,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7433,7 +8134,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7445,7 +8146,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7458,7 +8159,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -7499,6 +8200,8 @@ type FromStartd struct {
 	//	*FromStartd_Suspended
 	//	*FromStartd_Health
 	//	*FromStartd_Reach
+	//	*FromStartd_Resized
+	//	*FromStartd_Metric
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7506,7 +8209,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7518,7 +8221,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7531,7 +8234,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7658,6 +8361,24 @@ func (x *FromStartd) GetReach() *ReachWanted {
 	return nil
 }
 
+func (x *FromStartd) GetResized() *Resized {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Resized); ok {
+			return x.Resized
+		}
+	}
+	return nil
+}
+
+func (x *FromStartd) GetMetric() *TaskMetric {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Metric); ok {
+			return x.Metric
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -7714,6 +8435,14 @@ type FromStartd_Reach struct {
 	Reach *ReachWanted `protobuf:"bytes,20,opt,name=reach,proto3,oneof"`
 }
 
+type FromStartd_Resized struct {
+	Resized *Resized `protobuf:"bytes,30,opt,name=resized,proto3,oneof"`
+}
+
+type FromStartd_Metric struct {
+	Metric *TaskMetric `protobuf:"bytes,31,opt,name=metric,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -7740,6 +8469,10 @@ func (*FromStartd_Health) isFromStartd_Of() {}
 
 func (*FromStartd_Reach) isFromStartd_Of() {}
 
+func (*FromStartd_Resized) isFromStartd_Of() {}
+
+func (*FromStartd_Metric) isFromStartd_Of() {}
+
 // TaskHealth is a change of an attempt's state. It is repeated at the beginning of a
 // session.
 type TaskHealth struct {
@@ -7757,7 +8490,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7769,7 +8502,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7782,7 +8515,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -7846,7 +8579,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7858,7 +8591,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7871,7 +8604,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -7901,7 +8634,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7913,7 +8646,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7926,7 +8659,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7977,7 +8710,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7989,7 +8722,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8002,7 +8735,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -8090,7 +8823,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8102,7 +8835,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8115,7 +8848,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8166,13 +8899,14 @@ type ClaimState struct {
 	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`     // it holds no resources, and gets them when they become free
 	Placed        *scheddapi.Placed      `protobuf:"bytes,10,opt,name=placed,proto3" json:"placed,omitempty"`       // if it holds resources
 	Suspended     string                 `protobuf:"bytes,11,opt,name=suspended,proto3" json:"suspended,omitempty"` // why its attempt is frozen for the machine owner; empty: it is not
+	Secrets       []*SecretText          `protobuf:"bytes,12,rep,name=secrets,proto3" json:"secrets,omitempty"`     // that its attempt has, without their text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8184,7 +8918,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8197,7 +8931,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8277,6 +9011,13 @@ func (x *ClaimState) GetSuspended() string {
 	return ""
 }
 
+func (x *ClaimState) GetSecrets() []*SecretText {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
 // ClaimReady means that a waiting claim now holds its resources. Attempts activated on it
 // start.
 type ClaimReady struct {
@@ -8289,7 +9030,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8301,7 +9042,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8314,7 +9055,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8344,7 +9085,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8356,7 +9097,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8369,7 +9110,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -8413,7 +9154,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8425,7 +9166,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8438,7 +9179,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8524,7 +9265,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8536,7 +9277,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8549,7 +9290,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -8590,7 +9331,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8602,7 +9343,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8615,7 +9356,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -8658,7 +9399,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8670,7 +9411,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8683,7 +9424,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -8785,7 +9526,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8797,7 +9538,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8810,7 +9551,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -8857,7 +9598,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8869,7 +9610,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8882,7 +9623,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8906,7 +9647,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8918,7 +9659,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8931,7 +9672,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -8972,7 +9713,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8984,7 +9725,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8997,7 +9738,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9023,7 +9764,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9035,7 +9776,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9048,7 +9789,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -9071,7 +9812,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9083,7 +9824,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9096,7 +9837,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9156,7 +9897,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9168,7 +9909,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9181,7 +9922,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9265,7 +10006,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9277,7 +10018,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9290,7 +10031,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -9317,7 +10058,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9329,7 +10070,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9342,7 +10083,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9371,7 +10112,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9383,7 +10124,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9396,7 +10137,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9441,7 +10182,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9453,7 +10194,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9466,7 +10207,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9549,7 +10290,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9561,7 +10302,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9574,7 +10315,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9717,7 +10458,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9729,7 +10470,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9742,7 +10483,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9792,7 +10533,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9804,7 +10545,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9817,7 +10558,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9868,7 +10609,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9880,7 +10621,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9893,7 +10634,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9971,7 +10712,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9983,7 +10724,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9996,7 +10737,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -10036,7 +10777,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10048,7 +10789,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10061,7 +10802,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10130,7 +10871,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10142,7 +10883,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10155,7 +10896,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10180,7 +10921,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10192,7 +10933,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10205,7 +10946,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 type OwnerReply struct {
@@ -10219,7 +10960,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10231,7 +10972,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10244,7 +10985,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10276,7 +11017,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10288,7 +11029,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10301,7 +11042,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type MineReply struct {
@@ -10315,7 +11056,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10327,7 +11068,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10340,7 +11081,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10378,7 +11119,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10390,7 +11131,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10403,7 +11144,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10442,7 +11183,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10454,7 +11195,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10467,7 +11208,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 type GreetRequest struct {
@@ -10478,7 +11219,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10490,7 +11231,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10503,7 +11244,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type GreetReply struct {
@@ -10516,7 +11257,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10528,7 +11269,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10541,7 +11282,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10573,7 +11314,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10585,7 +11326,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10598,7 +11339,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10654,7 +11395,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10666,7 +11407,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10679,7 +11420,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10761,7 +11502,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10773,7 +11514,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10786,7 +11527,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10805,7 +11546,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10817,7 +11558,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10830,7 +11571,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10848,7 +11589,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10860,7 +11601,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10873,7 +11614,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 type LeaveReply struct {
@@ -10884,7 +11625,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10896,7 +11637,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10909,7 +11650,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type RevokedRequest struct {
@@ -10921,7 +11662,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10933,7 +11674,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10946,7 +11687,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10965,7 +11706,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10977,7 +11718,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10990,7 +11731,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11011,7 +11752,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11023,7 +11764,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11036,7 +11777,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11071,7 +11812,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11083,7 +11824,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11096,7 +11837,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11136,7 +11877,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11148,7 +11889,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11161,7 +11902,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11229,7 +11970,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11241,7 +11982,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11254,7 +11995,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11273,7 +12014,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11285,7 +12026,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11298,7 +12039,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11316,7 +12057,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11328,7 +12069,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11341,7 +12082,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type MembersReply struct {
@@ -11354,7 +12095,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11366,7 +12107,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11379,7 +12120,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11412,7 +12153,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11424,7 +12165,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11437,7 +12178,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11506,7 +12247,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11518,7 +12259,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11531,7 +12272,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11557,7 +12298,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11569,7 +12310,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11582,7 +12323,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11602,7 +12343,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11614,7 +12355,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11627,7 +12368,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -11656,7 +12397,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11668,7 +12409,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11681,7 +12422,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -11715,7 +12456,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11727,7 +12468,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11740,7 +12481,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -11765,7 +12506,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11777,7 +12518,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11790,7 +12531,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -11844,7 +12585,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11856,7 +12597,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11869,7 +12610,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -11888,7 +12629,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11900,7 +12641,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11913,7 +12654,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -11941,7 +12682,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11953,7 +12694,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11966,7 +12707,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -12016,7 +12757,8 @@ var File_roost_proto protoreflect.FileDescriptor
 const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\vroost.proto\x12\n" +
-	"roost.wire\x1a\x16scheddapi/schedd.proto\"j\n" +
+	"roost.wire\x1a\x16scheddapi/schedd.proto\"\x0e\n" +
+	"\fWaitsRequest\"j\n" +
 	"\x0eNeighbourWatch\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x122\n" +
@@ -12080,7 +12822,27 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\b \x01(\tR\x04node\x1a:\n" +
 	"\fPrivateEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\r\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x01\n" +
+	"\x0eSecretsRequest\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x120\n" +
+	"\asecrets\x18\x03 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\"e\n" +
+	"\n" +
+	"SecretText\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x15\n" +
+	"\x06set_ns\x18\x03 \x01(\x03R\x05setNs\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text\"@\n" +
+	"\fSecretsReply\x120\n" +
+	"\asecrets\x18\x01 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\"9\n" +
+	"\vSealingKeys\x12*\n" +
+	"\x04keys\x18\x01 \x03(\v2\x16.roost.wire.SealingKeyR\x04keys\"G\n" +
+	"\n" +
+	"SealingKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
+	"\amade_ns\x18\x02 \x01(\x03R\x06madeNs\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\r\n" +
 	"\vWatchLeader\"\x81\x01\n" +
 	"\n" +
 	"LeaderNews\x12\x12\n" +
@@ -12207,7 +12969,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xe0\x04\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xfa\x04\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -12225,7 +12987,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x11static_port_users\x18) \x03(\tR\x0fstaticPortUsers\x122\n" +
 	"\x15privileged_port_users\x18* \x03(\tR\x13privilegedPortUsers\x12\x18\n" +
 	"\aversion\x18\x1e \x01(\x04R\aversion\x12/\n" +
-	"\x06drains\x18< \x03(\v2\x17.roost.wire.DrainedNodeR\x06drains\"\x7f\n" +
+	"\x06drains\x18< \x03(\v2\x17.roost.wire.DrainedNodeR\x06drains\x12\x18\n" +
+	"\asecrets\x18= \x01(\x04R\asecrets\"\x7f\n" +
 	"\vDrainedNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
@@ -12397,7 +13160,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x80\a\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xe4\a\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -12421,8 +13184,21 @@ const file_roost_proto_rawDesc = "" +
 	"\vhold_checks\x18\x10 \x01(\v2\x16.roost.wire.HoldChecksH\x00R\n" +
 	"holdChecks\x12;\n" +
 	"\n" +
-	"name_right\x18\x14 \x01(\v2\x1a.roost.wire.RenewNameRightH\x00R\tnameRightB\x04\n" +
-	"\x02of\"U\n" +
+	"name_right\x18\x14 \x01(\v2\x1a.roost.wire.RenewNameRightH\x00R\tnameRight\x124\n" +
+	"\asecrets\x18\x15 \x01(\v2\x18.roost.wire.PlaceSecretsH\x00R\asecrets\x12,\n" +
+	"\x06resize\x18\x1e \x01(\v2\x12.roost.wire.ResizeH\x00R\x06resizeB\x04\n" +
+	"\x02of\"o\n" +
+	"\x06Resize\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x123\n" +
+	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\"\x88\x01\n" +
+	"\aResized\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x123\n" +
+	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x8c\x01\n" +
+	"\fPlaceSecrets\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x120\n" +
+	"\asecrets\x18\x02 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\x12\x18\n" +
+	"\asignals\x18\x03 \x03(\rR\asignals\"U\n" +
 	"\n" +
 	"HoldChecks\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x15\n" +
@@ -12498,7 +13274,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xd4\a\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\x99\b\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -12540,7 +13316,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
 	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\x12\x16\n" +
 	"\x06inputs\x18! \x03(\tR\x06inputs\x124\n" +
-	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\"\x91\x02\n" +
+	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\x12\x18\n" +
+	"\asecrets\x18) \x03(\tR\asecrets\x12)\n" +
+	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\"\xc3\x02\n" +
 	"\x0eServiceProgram\x12/\n" +
 	"\x06checks\x18\x01 \x03(\v2\x17.roost.wire.HealthCheckR\x06checks\x12\x19\n" +
 	"\bdrain_ns\x18\x02 \x01(\x03R\adrainNs\x12\x19\n" +
@@ -12549,7 +13327,18 @@ const file_roost_proto_rawDesc = "" +
 	"\tstop_port\x18\x05 \x01(\tR\bstopPort\x124\n" +
 	"\n" +
 	"name_right\x18\x06 \x01(\v2\x15.roost.wire.NameRightR\tnameRight\x12)\n" +
-	"\x04logs\x18\t \x01(\v2\x15.roost.wire.LogBoundsR\x04logs\"h\n" +
+	"\x04logs\x18\t \x01(\v2\x15.roost.wire.LogBoundsR\x04logs\x120\n" +
+	"\x06metric\x18\x14 \x01(\v2\x18.roost.wire.MetricSourceR\x06metric\"e\n" +
+	"\fMetricSource\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x19\n" +
+	"\bevery_ns\x18\x04 \x01(\x03R\aeveryNs\"n\n" +
+	"\n" +
+	"TaskMetric\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\"h\n" +
 	"\tNameRight\x12\x1b\n" +
 	"\texpires_s\x18\x01 \x01(\x03R\bexpiresS\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12 \n" +
@@ -12669,7 +13458,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vRenewLeases\x12\x14\n" +
 	"\x05heard\x18\x01 \x01(\x04R\x05heard\x12\x17\n" +
 	"\alease_s\x18\x02 \x01(\rR\x06leaseS\x12\x19\n" +
-	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\x9d\x05\n" +
+	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\x80\x06\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -12685,7 +13474,9 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05ready\x125\n" +
 	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspended\x120\n" +
 	"\x06health\x18\f \x01(\v2\x16.roost.wire.TaskHealthH\x00R\x06health\x12/\n" +
-	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reachB\x04\n" +
+	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reach\x12/\n" +
+	"\aresized\x18\x1e \x01(\v2\x13.roost.wire.ResizedH\x00R\aresized\x120\n" +
+	"\x06metric\x18\x1f \x01(\v2\x16.roost.wire.TaskMetricH\x00R\x06metricB\x04\n" +
 	"\x02of\"\xfd\x01\n" +
 	"\n" +
 	"TaskHealth\x120\n" +
@@ -12723,7 +13514,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
 	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
 	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\x12\x12\n" +
-	"\x04more\x18\x15 \x01(\bR\x04more\"\xf5\x02\n" +
+	"\x04more\x18\x15 \x01(\bR\x04more\"\xa7\x03\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
@@ -12737,7 +13528,8 @@ const file_roost_proto_rawDesc = "" +
 	"\awaiting\x18\t \x01(\bR\awaiting\x12*\n" +
 	"\x06placed\x18\n" +
 	" \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x1c\n" +
-	"\tsuspended\x18\v \x01(\tR\tsuspended\"N\n" +
+	"\tsuspended\x18\v \x01(\tR\tsuspended\x120\n" +
+	"\asecrets\x18\f \x03(\v2\x16.roost.wire.SecretTextR\asecrets\"N\n" +
 	"\n" +
 	"ClaimReady\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12*\n" +
@@ -13066,7 +13858,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
 	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo\x12:\n" +
-	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\xee\x03\n" +
+	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\xaa\x04\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
@@ -13075,20 +13867,23 @@ const file_roost_proto_rawDesc = "" +
 	"\x06Submit\x12\x1b.roost.wire.NeighbourSubmit\x1a\x17.roost.wire.SubmitReply\x129\n" +
 	"\x04Logs\x12\x19.roost.wire.NeighbourLogs\x1a\x14.roost.wire.LogChunk0\x01\x12=\n" +
 	"\x05Watch\x12\x1a.roost.wire.NeighbourWatch\x1a\x16.roost.wire.WatchEvent0\x01\x12@\n" +
-	"\x05Shell\x12\x1a.roost.wire.NeighbourShell\x1a\x17.roost.wire.ShellOutput(\x010\x012W\n" +
+	"\x05Shell\x12\x1a.roost.wire.NeighbourShell\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12:\n" +
+	"\x05Waits\x12\x18.roost.wire.WaitsRequest\x1a\x17.roost.wire.WaitSummary2W\n" +
 	"\tCellQueue\x12J\n" +
 	"\aHistory\x12\x1e.roost.wire.CellHistoryRequest\x1a\x1d.roost.wire.CellHistoryRecord0\x012\xeb\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
 	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12:\n" +
-	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\x93\x02\n" +
+	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x012\x9a\x03\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
 	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x01\x126\n" +
 	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x12R\n" +
-	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x012\xb8\x02\n" +
+	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x01\x12C\n" +
+	"\vReadSecrets\x12\x1a.roost.wire.SecretsRequest\x1a\x18.roost.wire.SecretsReply\x12@\n" +
+	"\fExchangeKeys\x12\x17.roost.wire.SealingKeys\x1a\x17.roost.wire.SealingKeys2\xb8\x02\n" +
 	"\aReplica\x12A\n" +
 	"\aTraffic\x12\x18.roost.wire.ReplicaBytes\x1a\x18.roost.wire.ReplicaBytes(\x010\x01\x12;\n" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
@@ -13150,7 +13945,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 152)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 163)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -13158,540 +13953,574 @@ var file_roost_proto_goTypes = []any{
 	(HealthCheck_Kind)(0),                   // 3: roost.wire.HealthCheck.Kind
 	(CheckpointPolicy_Method)(0),            // 4: roost.wire.CheckpointPolicy.Method
 	(IdleSource_Health)(0),                  // 5: roost.wire.IdleSource.Health
-	(*NeighbourWatch)(nil),                  // 6: roost.wire.NeighbourWatch
-	(*NeighbourShell)(nil),                  // 7: roost.wire.NeighbourShell
-	(*NeighbourLogs)(nil),                   // 8: roost.wire.NeighbourLogs
-	(*NeighbourSubmit)(nil),                 // 9: roost.wire.NeighbourSubmit
-	(*CellHistoryRequest)(nil),              // 10: roost.wire.CellHistoryRequest
-	(*CellHistoryRecord)(nil),               // 11: roost.wire.CellHistoryRecord
-	(*NeighbourAct)(nil),                    // 12: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 13: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 14: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 15: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 16: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 17: roost.wire.AdDelta
-	(*WatchLeader)(nil),                     // 18: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 19: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 20: roost.wire.FromSchedd
-	(*Told)(nil),                            // 21: roost.wire.Told
-	(*PolicySeen)(nil),                      // 22: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 23: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 24: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 25: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 26: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 27: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 28: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 29: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 30: roost.wire.Demand
-	(*Admit)(nil),                           // 31: roost.wire.Admit
-	(*Admitted)(nil),                        // 32: roost.wire.Admitted
-	(*Policy)(nil),                          // 33: roost.wire.Policy
-	(*DrainedNode)(nil),                     // 34: roost.wire.DrainedNode
-	(*Names)(nil),                           // 35: roost.wire.Names
-	(*JobQueue)(nil),                        // 36: roost.wire.JobQueue
-	(*Roll)(nil),                            // 37: roost.wire.Roll
-	(*Extent)(nil),                          // 38: roost.wire.Extent
-	(*Usage)(nil),                           // 39: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 40: roost.wire.ToSchedd
-	(*Room)(nil),                            // 41: roost.wire.Room
-	(*Kept)(nil),                            // 42: roost.wire.Kept
-	(*KeptNode)(nil),                        // 43: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 44: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 45: roost.wire.Grant
-	(*Unplaced)(nil),                        // 46: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 47: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 48: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 49: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 50: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 51: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 52: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 53: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 54: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 55: roost.wire.ToStartd
-	(*HoldChecks)(nil),                      // 56: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 57: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 58: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 59: roost.wire.PortRequest
-	(*Activate)(nil),                        // 60: roost.wire.Activate
-	(*Launch)(nil),                          // 61: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 62: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 63: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 64: roost.wire.Freeze
-	(*Signal)(nil),                          // 65: roost.wire.Signal
-	(*Limit)(nil),                           // 66: roost.wire.Limit
-	(*HostFiles)(nil),                       // 67: roost.wire.HostFiles
-	(*Message)(nil),                         // 68: roost.wire.Message
-	(*Program)(nil),                         // 69: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 70: roost.wire.ServiceProgram
-	(*NameRight)(nil),                       // 71: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 72: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 73: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 74: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 75: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 76: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 77: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 78: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 79: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 80: roost.wire.SignedImageRight
-	(*UserFile)(nil),                        // 81: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 82: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 83: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 84: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 85: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 86: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 87: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 88: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 89: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 90: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 91: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 92: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 93: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 94: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 95: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 96: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 97: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 98: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 99: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 100: roost.wire.InputReady
-	(*Started)(nil),                         // 101: roost.wire.Started
-	(*Exited)(nil),                          // 102: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 103: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 104: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 105: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 106: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 107: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 108: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 109: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 110: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 111: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 112: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 113: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 114: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 115: roost.wire.IdleSource
-	(*Pause)(nil),                           // 116: roost.wire.Pause
-	(*GuardReport)(nil),                     // 117: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 118: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 119: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 120: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 121: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 122: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 123: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 124: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 125: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 126: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 127: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 128: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 129: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 130: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 131: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 132: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 133: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 134: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 135: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 136: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 137: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 138: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 139: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 140: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 141: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 142: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 143: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 144: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 145: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 146: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 147: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 148: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 149: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 150: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 151: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 152: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 153: roost.wire.FeedBatch
-	nil,                                     // 154: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 155: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 156: roost.wire.Extent.WordsEntry
-	nil,                                     // 157: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 158: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 159: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 160: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 161: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 162: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 163: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 164: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 165: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 166: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 167: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 168: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 169: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 170: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 171: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 172: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 173: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 174: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 175: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 176: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 177: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 178: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 179: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 180: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 181: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 182: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 183: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 184: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 185: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 186: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 187: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 188: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 189: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 190: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 191: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 192: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 193: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 194: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 195: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 196: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 197: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 198: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 199: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 200: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 201: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 202: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 203: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 204: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 205: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 206: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 207: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 208: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 209: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 210: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 211: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 212: roost.wire.NamesUpdate
+	(*WaitsRequest)(nil),                    // 6: roost.wire.WaitsRequest
+	(*NeighbourWatch)(nil),                  // 7: roost.wire.NeighbourWatch
+	(*NeighbourShell)(nil),                  // 8: roost.wire.NeighbourShell
+	(*NeighbourLogs)(nil),                   // 9: roost.wire.NeighbourLogs
+	(*NeighbourSubmit)(nil),                 // 10: roost.wire.NeighbourSubmit
+	(*CellHistoryRequest)(nil),              // 11: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 12: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 13: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 14: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 15: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 16: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 17: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 18: roost.wire.AdDelta
+	(*SecretsRequest)(nil),                  // 19: roost.wire.SecretsRequest
+	(*SecretText)(nil),                      // 20: roost.wire.SecretText
+	(*SecretsReply)(nil),                    // 21: roost.wire.SecretsReply
+	(*SealingKeys)(nil),                     // 22: roost.wire.SealingKeys
+	(*SealingKey)(nil),                      // 23: roost.wire.SealingKey
+	(*WatchLeader)(nil),                     // 24: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 25: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 26: roost.wire.FromSchedd
+	(*Told)(nil),                            // 27: roost.wire.Told
+	(*PolicySeen)(nil),                      // 28: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 29: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 30: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 31: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 32: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 33: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 34: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 35: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 36: roost.wire.Demand
+	(*Admit)(nil),                           // 37: roost.wire.Admit
+	(*Admitted)(nil),                        // 38: roost.wire.Admitted
+	(*Policy)(nil),                          // 39: roost.wire.Policy
+	(*DrainedNode)(nil),                     // 40: roost.wire.DrainedNode
+	(*Names)(nil),                           // 41: roost.wire.Names
+	(*JobQueue)(nil),                        // 42: roost.wire.JobQueue
+	(*Roll)(nil),                            // 43: roost.wire.Roll
+	(*Extent)(nil),                          // 44: roost.wire.Extent
+	(*Usage)(nil),                           // 45: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 46: roost.wire.ToSchedd
+	(*Room)(nil),                            // 47: roost.wire.Room
+	(*Kept)(nil),                            // 48: roost.wire.Kept
+	(*KeptNode)(nil),                        // 49: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 50: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 51: roost.wire.Grant
+	(*Unplaced)(nil),                        // 52: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 53: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 54: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 55: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 56: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 57: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 58: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 59: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 60: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 61: roost.wire.ToStartd
+	(*Resize)(nil),                          // 62: roost.wire.Resize
+	(*Resized)(nil),                         // 63: roost.wire.Resized
+	(*PlaceSecrets)(nil),                    // 64: roost.wire.PlaceSecrets
+	(*HoldChecks)(nil),                      // 65: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 66: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 67: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 68: roost.wire.PortRequest
+	(*Activate)(nil),                        // 69: roost.wire.Activate
+	(*Launch)(nil),                          // 70: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 71: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 72: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 73: roost.wire.Freeze
+	(*Signal)(nil),                          // 74: roost.wire.Signal
+	(*Limit)(nil),                           // 75: roost.wire.Limit
+	(*HostFiles)(nil),                       // 76: roost.wire.HostFiles
+	(*Message)(nil),                         // 77: roost.wire.Message
+	(*Program)(nil),                         // 78: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 79: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 80: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 81: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 82: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 83: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 84: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 85: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 86: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 87: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 88: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 89: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 90: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 91: roost.wire.SignedImageRight
+	(*UserFile)(nil),                        // 92: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 93: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 94: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 95: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 96: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 97: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 98: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 99: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 100: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 101: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 102: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 103: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 104: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 105: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 106: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 107: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 108: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 109: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 110: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 111: roost.wire.InputReady
+	(*Started)(nil),                         // 112: roost.wire.Started
+	(*Exited)(nil),                          // 113: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 114: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 115: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 116: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 117: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 118: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 119: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 120: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 121: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 122: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 123: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 124: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 125: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 126: roost.wire.IdleSource
+	(*Pause)(nil),                           // 127: roost.wire.Pause
+	(*GuardReport)(nil),                     // 128: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 129: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 130: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 131: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 132: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 133: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 134: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 135: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 136: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 137: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 138: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 139: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 140: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 141: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 142: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 143: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 144: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 145: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 146: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 147: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 148: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 149: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 150: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 151: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 152: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 153: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 154: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 155: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 156: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 157: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 158: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 159: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 160: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 161: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 162: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 163: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 164: roost.wire.FeedBatch
+	nil,                                     // 165: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 166: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 167: roost.wire.Extent.WordsEntry
+	nil,                                     // 168: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 169: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 170: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 171: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 172: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 173: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 174: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 175: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 176: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 177: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 178: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 179: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 180: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 181: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 182: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 183: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 184: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 185: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 186: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 187: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 188: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 189: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 190: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 191: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 192: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 193: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 194: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 195: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 196: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 197: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 198: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 199: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 200: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 201: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 202: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 203: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 204: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 205: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 206: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 207: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 208: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 209: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 210: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 211: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 212: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 213: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 214: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 215: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 216: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 217: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 218: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 219: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 220: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 221: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 222: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 223: roost.wire.NamesUpdate
+	(*scheddapi.WaitSummary)(nil),           // 224: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	158, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	159, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	160, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	161, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	162, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	163, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	154, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	155, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	23,  // 8: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	25,  // 9: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	27,  // 10: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	39,  // 11: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	29,  // 12: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	30,  // 13: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	31,  // 14: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	28,  // 15: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	21,  // 16: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	22,  // 17: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	24,  // 18: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	164, // 19: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	1,   // 20: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	26,  // 21: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 22: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	164, // 23: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	164, // 24: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	30,  // 25: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	36,  // 26: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	35,  // 27: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	35,  // 28: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	35,  // 29: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	36,  // 30: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	34,  // 31: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
-	38,  // 32: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	38,  // 33: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	38,  // 34: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	38,  // 35: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	37,  // 36: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	37,  // 37: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	37,  // 38: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	156, // 39: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	157, // 40: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	164, // 41: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	45,  // 42: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	46,  // 43: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	44,  // 44: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	32,  // 45: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	33,  // 46: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	42,  // 47: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	41,  // 48: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	43,  // 49: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	164, // 50: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	165, // 51: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	49,  // 52: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	54,  // 53: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	57,  // 54: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	58,  // 55: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	60,  // 56: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	86,  // 57: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	87,  // 58: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	88,  // 59: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	89,  // 60: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	61,  // 61: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	62,  // 62: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	63,  // 63: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	64,  // 64: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	65,  // 65: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	68,  // 66: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	66,  // 67: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	67,  // 68: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	56,  // 69: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	72,  // 70: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	166, // 71: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	164, // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	59,  // 73: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	166, // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	69,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
-	166, // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	166, // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	166, // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	166, // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	166, // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	166, // 81: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	166, // 82: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	166, // 83: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 84: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	77,  // 85: roost.wire.Program.restore:type_name -> roost.wire.Image
-	75,  // 86: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	70,  // 87: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	74,  // 88: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	71,  // 89: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	73,  // 90: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	166, // 91: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 92: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 93: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 94: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 95: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	166, // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	166, // 97: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	81,  // 98: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	81,  // 99: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	81,  // 100: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	166, // 101: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	167, // 102: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	166, // 103: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	95,  // 104: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	99,  // 105: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	101, // 106: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	102, // 107: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	106, // 108: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	107, // 109: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	100, // 110: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	103, // 111: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	104, // 112: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	97,  // 113: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	98,  // 114: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	91,  // 115: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	92,  // 116: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	166, // 117: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 118: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	168, // 119: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	166, // 120: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	166, // 121: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	96,  // 122: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	164, // 123: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	166, // 124: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	102, // 125: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	169, // 126: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	169, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	166, // 128: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	169, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	170, // 130: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	166, // 131: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	166, // 132: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	166, // 133: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	171, // 134: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	108, // 135: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	103, // 136: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	172, // 137: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	166, // 138: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 139: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	105, // 140: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	166, // 141: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	173, // 142: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	172, // 143: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	166, // 144: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	108, // 145: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	110, // 146: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	166, // 147: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	166, // 148: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	115, // 149: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	116, // 150: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 151: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	119, // 152: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	118, // 153: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	116, // 154: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	114, // 155: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	117, // 156: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	139, // 157: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	139, // 158: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	139, // 159: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	144, // 160: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	151, // 161: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	149, // 162: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	150, // 163: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	161, // 164: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	174, // 165: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	175, // 166: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	163, // 167: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	162, // 168: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	158, // 169: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	160, // 170: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	176, // 171: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	177, // 172: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	178, // 173: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	179, // 174: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	159, // 175: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	180, // 176: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	181, // 177: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	182, // 178: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	183, // 179: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	184, // 180: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	185, // 181: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	186, // 182: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	187, // 183: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	188, // 184: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	189, // 185: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	190, // 186: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	13,  // 187: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	176, // 188: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	177, // 189: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	12,  // 190: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	9,   // 191: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	8,   // 192: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	6,   // 193: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	7,   // 194: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	10,  // 195: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	14,  // 196: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	16,  // 197: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	178, // 198: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	190, // 199: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	20,  // 200: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	18,  // 201: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	180, // 202: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	181, // 203: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	51,  // 204: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	52,  // 205: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	47,  // 206: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	49,  // 207: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	49,  // 208: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	55,  // 209: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	109, // 210: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	112, // 211: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	113, // 212: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	78,  // 213: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	109, // 214: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	159, // 215: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	94,  // 216: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	109, // 217: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	78,  // 218: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	78,  // 219: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	82,  // 220: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	81,  // 221: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	83,  // 222: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	117, // 223: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	120, // 224: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	121, // 225: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	123, // 226: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	125, // 227: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	127, // 228: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	129, // 229: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	131, // 230: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	133, // 231: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	135, // 232: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	137, // 233: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	140, // 234: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	142, // 235: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	145, // 236: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	148, // 237: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	152, // 238: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	147, // 239: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	183, // 240: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	184, // 241: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	191, // 242: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	191, // 243: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	192, // 244: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	193, // 245: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	194, // 246: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	195, // 247: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	196, // 248: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	197, // 249: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	198, // 250: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	199, // 251: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	200, // 252: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	201, // 253: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	202, // 254: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	203, // 255: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	204, // 256: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	205, // 257: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	206, // 258: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	207, // 259: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	208, // 260: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	209, // 261: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	210, // 262: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	211, // 263: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	212, // 264: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	193, // 265: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	197, // 266: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	198, // 267: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	194, // 268: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	191, // 269: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	196, // 270: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	195, // 271: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	201, // 272: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	11,  // 273: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	15,  // 274: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	17,  // 275: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	199, // 276: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	212, // 277: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	40,  // 278: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	19,  // 279: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	202, // 280: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	203, // 281: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	51,  // 282: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	53,  // 283: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	48,  // 284: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	50,  // 285: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	50,  // 286: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	90,  // 287: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	111, // 288: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	109, // 289: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	196, // 290: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	109, // 291: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	111, // 292: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	201, // 293: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	93,  // 294: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	111, // 295: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	109, // 296: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	85,  // 297: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	111, // 298: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	82,  // 299: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	84,  // 300: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	114, // 301: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	122, // 302: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	122, // 303: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	124, // 304: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	126, // 305: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	128, // 306: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	130, // 307: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	132, // 308: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	134, // 309: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	136, // 310: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	138, // 311: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	141, // 312: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	143, // 313: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	146, // 314: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	153, // 315: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	153, // 316: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	153, // 317: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	205, // 318: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	206, // 319: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	242, // [242:320] is the sub-list for method output_type
-	164, // [164:242] is the sub-list for method input_type
-	164, // [164:164] is the sub-list for extension type_name
-	164, // [164:164] is the sub-list for extension extendee
-	0,   // [0:164] is the sub-list for field type_name
+	169, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	170, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	171, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	172, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	173, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	174, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	165, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	166, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	20,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
+	20,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
+	23,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
+	29,  // 11: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	31,  // 12: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	33,  // 13: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	45,  // 14: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	35,  // 15: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	36,  // 16: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	37,  // 17: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	34,  // 18: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	27,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	28,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	30,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	175, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	32,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	175, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	175, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	36,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	42,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	41,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	41,  // 31: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	41,  // 32: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	42,  // 33: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	40,  // 34: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
+	44,  // 35: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	44,  // 36: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	44,  // 37: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	44,  // 38: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	43,  // 39: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	43,  // 40: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	43,  // 41: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	167, // 42: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	168, // 43: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	175, // 44: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	51,  // 45: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	52,  // 46: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	50,  // 47: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	38,  // 48: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	39,  // 49: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	48,  // 50: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	47,  // 51: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	49,  // 52: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	175, // 53: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	176, // 54: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	55,  // 55: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	60,  // 56: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	66,  // 57: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	67,  // 58: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	69,  // 59: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	97,  // 60: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	98,  // 61: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	99,  // 62: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	100, // 63: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	70,  // 64: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	71,  // 65: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	72,  // 66: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	73,  // 67: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	74,  // 68: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	77,  // 69: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	75,  // 70: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	76,  // 71: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	65,  // 72: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	83,  // 73: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	64,  // 74: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	62,  // 75: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	177, // 76: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	175, // 77: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	177, // 78: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	175, // 79: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	177, // 80: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	20,  // 81: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
+	177, // 82: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	175, // 83: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	68,  // 84: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	177, // 85: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	78,  // 86: roost.wire.Activate.program:type_name -> roost.wire.Program
+	177, // 87: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	177, // 88: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	177, // 89: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	177, // 90: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	177, // 91: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	177, // 92: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	177, // 93: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	177, // 94: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	87,  // 95: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	88,  // 96: roost.wire.Program.restore:type_name -> roost.wire.Image
+	86,  // 97: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	79,  // 98: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	85,  // 99: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	82,  // 100: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	84,  // 101: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	80,  // 102: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	177, // 103: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	177, // 104: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	82,  // 105: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 106: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 107: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 108: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	177, // 109: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	177, // 110: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 111: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	92,  // 112: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	92,  // 113: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	177, // 114: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	178, // 115: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	177, // 116: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	106, // 117: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	110, // 118: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	112, // 119: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	113, // 120: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	117, // 121: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	118, // 122: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	111, // 123: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	114, // 124: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	115, // 125: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	108, // 126: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	109, // 127: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	102, // 128: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	103, // 129: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	63,  // 130: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	81,  // 131: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	177, // 132: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 133: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	179, // 134: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	177, // 135: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	177, // 136: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	107, // 137: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	175, // 138: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	177, // 139: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	113, // 140: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	180, // 141: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	20,  // 142: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	180, // 143: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	177, // 144: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	180, // 145: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	181, // 146: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	177, // 147: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	177, // 148: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	177, // 149: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	182, // 150: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	119, // 151: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	114, // 152: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	183, // 153: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	177, // 154: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 155: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	116, // 156: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	177, // 157: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	184, // 158: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	183, // 159: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	177, // 160: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	119, // 161: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	121, // 162: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	177, // 163: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	177, // 164: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	126, // 165: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	127, // 166: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 167: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	130, // 168: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	129, // 169: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	127, // 170: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	125, // 171: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	128, // 172: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	150, // 173: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	150, // 174: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	150, // 175: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	155, // 176: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	162, // 177: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	160, // 178: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	161, // 179: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	172, // 180: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	185, // 181: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	186, // 182: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	174, // 183: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	173, // 184: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	169, // 185: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	171, // 186: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	187, // 187: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	188, // 188: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	189, // 189: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	190, // 190: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	170, // 191: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	191, // 192: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	192, // 193: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	193, // 194: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	194, // 195: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	195, // 196: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	196, // 197: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	197, // 198: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	198, // 199: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	199, // 200: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	200, // 201: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	201, // 202: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	14,  // 203: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	187, // 204: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	188, // 205: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	13,  // 206: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	10,  // 207: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	9,   // 208: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	7,   // 209: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	8,   // 210: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	6,   // 211: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	11,  // 212: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	15,  // 213: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	17,  // 214: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	189, // 215: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	201, // 216: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	26,  // 217: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	24,  // 218: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	191, // 219: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	192, // 220: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	19,  // 221: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	22,  // 222: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	57,  // 223: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	58,  // 224: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	53,  // 225: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	55,  // 226: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	55,  // 227: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	61,  // 228: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	120, // 229: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	123, // 230: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	124, // 231: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	89,  // 232: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	120, // 233: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	170, // 234: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	105, // 235: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	120, // 236: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	89,  // 237: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	89,  // 238: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	93,  // 239: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	92,  // 240: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	94,  // 241: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	128, // 242: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	131, // 243: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	132, // 244: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	134, // 245: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	136, // 246: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	138, // 247: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	140, // 248: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	142, // 249: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	144, // 250: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	146, // 251: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	148, // 252: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	151, // 253: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	153, // 254: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	156, // 255: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	159, // 256: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	163, // 257: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	158, // 258: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	194, // 259: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	195, // 260: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	202, // 261: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	202, // 262: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	203, // 263: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	204, // 264: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	205, // 265: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	206, // 266: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	207, // 267: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	208, // 268: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	209, // 269: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	210, // 270: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	211, // 271: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	212, // 272: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	213, // 273: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	214, // 274: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	215, // 275: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	216, // 276: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	217, // 277: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	218, // 278: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	219, // 279: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	220, // 280: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	221, // 281: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	222, // 282: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	223, // 283: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	204, // 284: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	208, // 285: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	209, // 286: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	205, // 287: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	202, // 288: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	207, // 289: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	206, // 290: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	212, // 291: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	224, // 292: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	12,  // 293: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	16,  // 294: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	18,  // 295: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	210, // 296: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	223, // 297: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	46,  // 298: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	25,  // 299: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	213, // 300: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	214, // 301: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 302: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	22,  // 303: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	57,  // 304: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	59,  // 305: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	54,  // 306: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	56,  // 307: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	56,  // 308: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	101, // 309: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	122, // 310: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	120, // 311: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	207, // 312: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	120, // 313: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	122, // 314: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	212, // 315: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	104, // 316: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	122, // 317: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	120, // 318: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	96,  // 319: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	122, // 320: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	93,  // 321: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	95,  // 322: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	125, // 323: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	133, // 324: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	133, // 325: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	135, // 326: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	137, // 327: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	139, // 328: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	141, // 329: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	143, // 330: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	145, // 331: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	147, // 332: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	149, // 333: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	152, // 334: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	154, // 335: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	157, // 336: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	164, // 337: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	164, // 338: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	164, // 339: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	216, // 340: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	217, // 341: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	261, // [261:342] is the sub-list for method output_type
+	180, // [180:261] is the sub-list for method input_type
+	180, // [180:180] is the sub-list for extension type_name
+	180, // [180:180] is the sub-list for extension extendee
+	0,   // [0:180] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13699,7 +14528,7 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[14].OneofWrappers = []any{
+	file_roost_proto_msgTypes[20].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -13711,10 +14540,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Told)(nil),
 		(*FromSchedd_PolicySeen)(nil),
 	}
-	file_roost_proto_msgTypes[19].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[30].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[32].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[34].OneofWrappers = []any{
+	file_roost_proto_msgTypes[25].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[38].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[40].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -13723,7 +14552,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[49].OneofWrappers = []any{
+	file_roost_proto_msgTypes[55].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -13741,8 +14570,10 @@ func file_roost_proto_init() {
 		(*ToStartd_HostFiles)(nil),
 		(*ToStartd_HoldChecks)(nil),
 		(*ToStartd_NameRight)(nil),
+		(*ToStartd_Secrets)(nil),
+		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[84].OneofWrappers = []any{
+	file_roost_proto_msgTypes[95].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13756,15 +14587,17 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Health)(nil),
 		(*FromStartd_Reach)(nil),
+		(*FromStartd_Resized)(nil),
+		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[102].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[113].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   152,
+			NumMessages:   163,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

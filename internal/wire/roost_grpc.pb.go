@@ -981,6 +981,7 @@ const (
 	Neighbour_Logs_FullMethodName   = "/roost.wire.Neighbour/Logs"
 	Neighbour_Watch_FullMethodName  = "/roost.wire.Neighbour/Watch"
 	Neighbour_Shell_FullMethodName  = "/roost.wire.Neighbour/Shell"
+	Neighbour_Waits_FullMethodName  = "/roost.wire.Neighbour/Waits"
 )
 
 // NeighbourClient is the client API for Neighbour service.
@@ -998,6 +999,7 @@ type NeighbourClient interface {
 	Logs(ctx context.Context, in *NeighbourLogs, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.LogChunk], error)
 	Watch(ctx context.Context, in *NeighbourWatch, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.WatchEvent], error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[NeighbourShell, scheddapi.ShellOutput], error)
+	Waits(ctx context.Context, in *WaitsRequest, opts ...grpc.CallOption) (*scheddapi.WaitSummary, error)
 }
 
 type neighbourClient struct {
@@ -1127,6 +1129,16 @@ func (c *neighbourClient) Shell(ctx context.Context, opts ...grpc.CallOption) (g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_ShellClient = grpc.BidiStreamingClient[NeighbourShell, scheddapi.ShellOutput]
 
+func (c *neighbourClient) Waits(ctx context.Context, in *WaitsRequest, opts ...grpc.CallOption) (*scheddapi.WaitSummary, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.WaitSummary)
+	err := c.cc.Invoke(ctx, Neighbour_Waits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NeighbourServer is the server API for Neighbour service.
 // All implementations must embed UnimplementedNeighbourServer
 // for forward compatibility.
@@ -1142,6 +1154,7 @@ type NeighbourServer interface {
 	Logs(*NeighbourLogs, grpc.ServerStreamingServer[scheddapi.LogChunk]) error
 	Watch(*NeighbourWatch, grpc.ServerStreamingServer[scheddapi.WatchEvent]) error
 	Shell(grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]) error
+	Waits(context.Context, *WaitsRequest) (*scheddapi.WaitSummary, error)
 	mustEmbedUnimplementedNeighbourServer()
 }
 
@@ -1175,6 +1188,9 @@ func (UnimplementedNeighbourServer) Watch(*NeighbourWatch, grpc.ServerStreamingS
 }
 func (UnimplementedNeighbourServer) Shell(grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]) error {
 	return status.Error(codes.Unimplemented, "method Shell not implemented")
+}
+func (UnimplementedNeighbourServer) Waits(context.Context, *WaitsRequest) (*scheddapi.WaitSummary, error) {
+	return nil, status.Error(codes.Unimplemented, "method Waits not implemented")
 }
 func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
 func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
@@ -1302,6 +1318,24 @@ func _Neighbour_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_ShellServer = grpc.BidiStreamingServer[NeighbourShell, scheddapi.ShellOutput]
 
+func _Neighbour_Waits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NeighbourServer).Waits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Neighbour_Waits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NeighbourServer).Waits(ctx, req.(*WaitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1320,6 +1354,10 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Submit",
 			Handler:    _Neighbour_Submit_Handler,
+		},
+		{
+			MethodName: "Waits",
+			Handler:    _Neighbour_Waits_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -1686,6 +1724,8 @@ const (
 	Negotiator_Watch_FullMethodName          = "/roost.wire.Negotiator/Watch"
 	Negotiator_Cell_FullMethodName           = "/roost.wire.Negotiator/Cell"
 	Negotiator_CheckpointCell_FullMethodName = "/roost.wire.Negotiator/CheckpointCell"
+	Negotiator_ReadSecrets_FullMethodName    = "/roost.wire.Negotiator/ReadSecrets"
+	Negotiator_ExchangeKeys_FullMethodName   = "/roost.wire.Negotiator/ExchangeKeys"
 )
 
 // NegotiatorClient is the client API for Negotiator service.
@@ -1696,6 +1736,8 @@ type NegotiatorClient interface {
 	Watch(ctx context.Context, in *WatchLeader, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaderNews], error)
 	Cell(ctx context.Context, in *scheddapi.CellRequest, opts ...grpc.CallOption) (*scheddapi.CellReply, error)
 	CheckpointCell(ctx context.Context, in *scheddapi.CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.CheckpointPiece], error)
+	ReadSecrets(ctx context.Context, in *SecretsRequest, opts ...grpc.CallOption) (*SecretsReply, error)
+	ExchangeKeys(ctx context.Context, in *SealingKeys, opts ...grpc.CallOption) (*SealingKeys, error)
 }
 
 type negotiatorClient struct {
@@ -1767,6 +1809,26 @@ func (c *negotiatorClient) CheckpointCell(ctx context.Context, in *scheddapi.Che
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_CheckpointCellClient = grpc.ServerStreamingClient[scheddapi.CheckpointPiece]
 
+func (c *negotiatorClient) ReadSecrets(ctx context.Context, in *SecretsRequest, opts ...grpc.CallOption) (*SecretsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SecretsReply)
+	err := c.cc.Invoke(ctx, Negotiator_ReadSecrets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *negotiatorClient) ExchangeKeys(ctx context.Context, in *SealingKeys, opts ...grpc.CallOption) (*SealingKeys, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SealingKeys)
+	err := c.cc.Invoke(ctx, Negotiator_ExchangeKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NegotiatorServer is the server API for Negotiator service.
 // All implementations must embed UnimplementedNegotiatorServer
 // for forward compatibility.
@@ -1775,6 +1837,8 @@ type NegotiatorServer interface {
 	Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error
 	Cell(context.Context, *scheddapi.CellRequest) (*scheddapi.CellReply, error)
 	CheckpointCell(*scheddapi.CheckpointCellRequest, grpc.ServerStreamingServer[scheddapi.CheckpointPiece]) error
+	ReadSecrets(context.Context, *SecretsRequest) (*SecretsReply, error)
+	ExchangeKeys(context.Context, *SealingKeys) (*SealingKeys, error)
 	mustEmbedUnimplementedNegotiatorServer()
 }
 
@@ -1796,6 +1860,12 @@ func (UnimplementedNegotiatorServer) Cell(context.Context, *scheddapi.CellReques
 }
 func (UnimplementedNegotiatorServer) CheckpointCell(*scheddapi.CheckpointCellRequest, grpc.ServerStreamingServer[scheddapi.CheckpointPiece]) error {
 	return status.Error(codes.Unimplemented, "method CheckpointCell not implemented")
+}
+func (UnimplementedNegotiatorServer) ReadSecrets(context.Context, *SecretsRequest) (*SecretsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadSecrets not implemented")
+}
+func (UnimplementedNegotiatorServer) ExchangeKeys(context.Context, *SealingKeys) (*SealingKeys, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExchangeKeys not implemented")
 }
 func (UnimplementedNegotiatorServer) mustEmbedUnimplementedNegotiatorServer() {}
 func (UnimplementedNegotiatorServer) testEmbeddedByValue()                    {}
@@ -1865,6 +1935,42 @@ func _Negotiator_CheckpointCell_Handler(srv interface{}, stream grpc.ServerStrea
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_CheckpointCellServer = grpc.ServerStreamingServer[scheddapi.CheckpointPiece]
 
+func _Negotiator_ReadSecrets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SecretsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NegotiatorServer).ReadSecrets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Negotiator_ReadSecrets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NegotiatorServer).ReadSecrets(ctx, req.(*SecretsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Negotiator_ExchangeKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SealingKeys)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NegotiatorServer).ExchangeKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Negotiator_ExchangeKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NegotiatorServer).ExchangeKeys(ctx, req.(*SealingKeys))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Negotiator_ServiceDesc is the grpc.ServiceDesc for Negotiator service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1875,6 +1981,14 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Cell",
 			Handler:    _Negotiator_Cell_Handler,
+		},
+		{
+			MethodName: "ReadSecrets",
+			Handler:    _Negotiator_ReadSecrets_Handler,
+		},
+		{
+			MethodName: "ExchangeKeys",
+			Handler:    _Negotiator_ExchangeKeys_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

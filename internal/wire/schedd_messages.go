@@ -12,6 +12,7 @@ type (
 	Resources             = scheddapi.Resources
 	AttemptRef            = scheddapi.AttemptRef
 	ExitStatus            = scheddapi.ExitStatus
+	StoredOutput          = scheddapi.StoredOutput
 	PreemptionParty       = scheddapi.PreemptionParty
 	TaskUsage             = scheddapi.TaskUsage
 	UsageWindow           = scheddapi.UsageWindow
@@ -47,7 +48,13 @@ type (
 	QueryRequest          = scheddapi.QueryRequest
 	Refused               = scheddapi.Refused
 	JobStatus             = scheddapi.JobStatus
+	AllocStatus           = scheddapi.AllocStatus
+	InsideAlloc           = scheddapi.InsideAlloc
 	ServiceHealth         = scheddapi.ServiceHealth
+	SizeStatus            = scheddapi.SizeStatus
+	AutoscaleStatus       = scheddapi.AutoscaleStatus
+	ScaleChange           = scheddapi.ScaleChange
+	ScalePoint            = scheddapi.ScalePoint
 	CheckResult           = scheddapi.CheckResult
 	FileTransfer          = scheddapi.FileTransfer
 	RunNow                = scheddapi.RunNow
@@ -70,6 +77,8 @@ type (
 	CheckpointImage       = scheddapi.CheckpointImage
 	HealthRequest         = scheddapi.HealthRequest
 	HealthReply           = scheddapi.HealthReply
+	WaitSummary           = scheddapi.WaitSummary
+	StartErrors           = scheddapi.StartErrors
 	WaitReasonCount       = scheddapi.WaitReasonCount
 	OldestWait            = scheddapi.OldestWait
 	AdQuery               = scheddapi.AdQuery

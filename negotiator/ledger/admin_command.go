@@ -32,8 +32,10 @@ func Verbs(kind ObjectKind) []CommandVerb {
 
 // AdminCommand is one command of an administrator.
 type AdminCommand struct {
-	Who     string // the user, as in "ann@node"; empty for Roost itself
-	Trusted bool   // the user is root on a central manager and needs no capability
+	Who string // the user, as in "ann@node"; empty for Roost itself
+	// the user is root on a central manager and needs no capability; of a secret: the
+	// leader has compared the user with its owner
+	Trusted bool
 	Verb    CommandVerb
 	Kind    ObjectKind
 	Name    string // VerbRemove and VerbReset: the name of the object
@@ -76,7 +78,7 @@ func (l commandApplier) applyCommand(c *AdminCommand) error {
 
 // resolveCommand finds the object of a command and, for VerbSet, builds its new value.
 func (l commandApplier) resolveCommand(c *AdminCommand) (name string, o *storedObject, err error) {
-	if !slices.Contains(Kinds(), c.Kind) {
+	if objectReaders()[c.Kind] == nil {
 		return "", nil, refusalError(roost.Invalid, fmt.Sprintf("%q", c.Kind),
 			errors.New("no objects of that kind are known"))
 	}

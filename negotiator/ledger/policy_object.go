@@ -31,6 +31,7 @@ const (
 	KindDrain       ObjectKind = "drain"
 	KindResource    ObjectKind = "resource"
 	KindComment     ObjectKind = "comment"
+	KindSecret      ObjectKind = "secret" // of users, who set them by their own right
 )
 
 // objectValue is the decoded value of an object.
@@ -57,11 +58,16 @@ func objectReaders() map[ObjectKind]objectReader {
 		KindAdmin: readObject[AdminRights], KindSetting: readObject[SettingValue],
 		KindReservation: readObject[AdvanceReservation], KindDrain: readObject[MachineDrain],
 		KindResource: readObject[CustomResource], KindComment: readObject[MachineComment],
+		KindSecret: readObject[Secret],
 	}
 }
 
-// Kinds lists the kinds that this version knows, sorted.
-func Kinds() []ObjectKind { return slices.Sorted(maps.Keys(objectReaders())) }
+// Kinds lists the kinds that administrators set and everybody sees, sorted.
+func Kinds() []ObjectKind {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(objectReaders())), func(k ObjectKind) bool {
+		return k == KindSecret
+	})
+}
 
 func readObject[T objectValue](text []byte) (objectValue, error) {
 	var t T

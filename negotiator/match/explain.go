@@ -231,7 +231,7 @@ func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	t.capable++
 	t.capableMachines = append(t.capableMachines, at)
 	if port := p.portConflict(c, at); port != 0 {
-		return t.addReason(PortTaken, takenPortText(port))
+		return t.addReason(PortTaken, p.Machines[at].portReason(port))
 	}
 	if why, avoid := t.request.Avoid[m.Name]; avoid && strings.HasPrefix(why, AvoidPairPrefix) {
 		return t.addReason(AvoidedPair, why)

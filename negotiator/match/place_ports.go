@@ -17,7 +17,11 @@ import (
 // machinePorts are the ports of a machine that have numbers of their own and are taken.
 type machinePorts struct {
 	taken       []uint16          // sorted
+	foreign     []uint16          // those of taken that a program has which is no task
 	quarantined map[uint16]string // the job that may have the port again
+	// the numbers that the machine gives to ports without numbers of their own; 0: the
+	// default ones
+	first, last uint16
 }
 
 // maxMachinePorts bounds the ports that an ad can list.
@@ -28,10 +32,19 @@ const maxMachinePorts = 1024
 func (m *Machine) readPorts() {
 	taken := portList(m.Ad, roost.AttrPortsTaken)
 	list, _ := m.Ad.Eval(roost.AttrPortsQuarantined, nil).Elements(nil)
-	if len(taken) == 0 && len(list) == 0 {
+	ends, _ := m.Ad.Eval(roost.AttrPortRange, nil).Elements(nil)
+	if len(taken) == 0 && len(list) == 0 && len(ends) != 2 {
 		return
 	}
-	m.ports = &machinePorts{taken: taken, quarantined: make(map[uint16]string)}
+	m.ports = &machinePorts{taken: taken, foreign: portList(m.Ad, roost.AttrPortsForeign),
+		quarantined: make(map[uint16]string)}
+	if len(ends) == 2 {
+		first, _ := ends[0].Int()
+		last, _ := ends[1].Int()
+		if first > 0 && first <= last && last < 1<<16 {
+			m.ports.first, m.ports.last = uint16(first), uint16(last)
+		}
+	}
 	for _, v := range list[:min(len(list), maxMachinePorts)] {
 		if one, ok := v.Ad(); ok {
 			if n, ok := one.Int(roost.AttrPortStatic); ok && n > 0 && n < 1<<16 {
@@ -61,6 +74,9 @@ func (p *negotiationCycle) portConflict(c *RequestClass, at int) uint16 {
 	}
 	m := p.Machines[at]
 	for _, port := range c.StaticPorts {
+		if m.ports.gives(port) {
+			return port
+		}
 		if m.ports != nil {
 			if _, taken := slices.BinarySearch(m.ports.taken, port); taken {
 				return port
@@ -99,15 +115,39 @@ func (p *negotiationCycle) grantedPorts(m *Machine) []uint16 {
 	return g.byMachine[m]
 }
 
-// takenPortText says in an explanation that a port is taken.
-func takenPortText(port uint16) string { return fmt.Sprintf("port %d is taken", port) }
+// gives reports whether the machine gives a number to ports without numbers of their own.
+func (p *machinePorts) gives(port uint16) bool {
+	if p == nil || p.first == 0 {
+		return port >= roost.FirstDynamicPort && port <= roost.LastDynamicPort
+	}
+	return port >= p.first && port <= p.last
+}
+
+// portReasons are why a port cannot be had on a machine.
+var portReasons = [...]string{"port %d is taken", "port %d is taken by a program that is no task",
+	"port %d is of those that the machine gives to ports without a number"}
+
+// portReason says in an explanation why a port cannot be had on a machine.
+func (m *Machine) portReason(port uint16) string {
+	reason := portReasons[0]
+	switch {
+	case m.ports.gives(port):
+		reason = portReasons[2]
+	case m.ports != nil && slices.Contains(m.ports.foreign, port):
+		reason = portReasons[1]
+	}
+	return fmt.Sprintf(reason, port)
+}
 
 // takenPortsText says on how many machines which ports are taken.
 func (t *waitExplainer) takenPortsText() string {
 	var parts []string
 	for _, port := range t.request.Class.StaticPorts {
-		if n := t.otherReasons[reasonKey{PortTaken, takenPortText(port)}]; n > 0 {
-			parts = append(parts, fmt.Sprintf("; %s on %d of %d", takenPortText(port), n, t.machines))
+		for _, reason := range portReasons {
+			text := fmt.Sprintf(reason, port)
+			if n := t.otherReasons[reasonKey{PortTaken, text}]; n > 0 {
+				parts = append(parts, fmt.Sprintf("; %s on %d of %d", text, n, t.machines))
+			}
 		}
 	}
 	return strings.Join(parts, "")

@@ -45,6 +45,9 @@ type QueueAdmission struct {
 // AdmitJobs makes jobs what their queues want them to be. Nothing is changed of a
 // submission that is refused but for its own ads.
 func (e *QueueAdmission) AdmitJobs(specs []queue.SubmitSpec) error {
+	if err := checkServiceNames(e.Submitter.User, specs); err != nil {
+		return err
+	}
 	reserves := func(spec queue.SubmitSpec) bool {
 		name, _ := spec.Ad.Str(roost.AttrQueue)
 		return isReservationName(e.Policy, name)

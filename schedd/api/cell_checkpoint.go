@@ -25,7 +25,7 @@ func (s *Service) CheckpointCell(_ *wire.CheckpointCellRequest,
 	if err != nil {
 		return err
 	}
-	addresses, err := s.negotiatorAddresses(ctx)
+	addresses, err := s.NegotiatorAddresses(ctx)
 	if err != nil {
 		return err
 	}

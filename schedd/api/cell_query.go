@@ -29,7 +29,7 @@ func (s *Service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 	}
 	req = proto.CloneOf(req)
 	req.Who, req.Trusted, req.Passed = who.User+"@"+s.node.Name, isDaemonUser(ctx), false
-	addresses, err := s.negotiatorAddresses(ctx)
+	addresses, err := s.NegotiatorAddresses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func (s *Service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 	return nil, err
 }
 
-// negotiatorAddresses are the addresses of all of them, the one first that this schedd
-// talks to.
-func (s *Service) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
+// NegotiatorAddresses returns the addresses of all negotiators, the one first that this
+// schedd talks to.
+func (s *Service) NegotiatorAddresses(ctx context.Context) (addresses []string, err error) {
 	err = s.loop.CallLoop(ctx, func(time.Time) {
 		if address := s.leader.LeaderAddress(); address != "" {
 			addresses = append(addresses, address)

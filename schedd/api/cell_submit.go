@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,12 +26,7 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if err := checkCellQueue(ctx, s, name); err != nil {
 		return nil, err
 	}
-	if size := proto.Size(req); size > maxCellSubmission {
-		return nil, fmt.Errorf("%w: a submission of %v, and the queue of the cell takes %v at once: submit the jobs "+
-			"in parts, or let a job read what is large from a file", roost.Exhausted, roost.Bytes(size),
-			roost.Bytes(maxCellSubmission))
-	}
-	err := checkForCell(specs)
+	err := errors.Join(checkCellSize(req), checkForCell(specs))
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +36,35 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if err := s.transfers.PutScripts(ctx, who, specs); err != nil {
 		return nil, err
 	}
+	pass := &wire.SubmitRequest{Key: req.GetKey(), Jobs: req.GetJobs()}
+	if stored, err := s.transfers.StoreInputs(ctx, who, specs); err != nil {
+		return nil, err
+	} else if stored {
+		pass.Jobs = wireSpecs(specs)
+		if err := checkCellSize(pass); err != nil {
+			return nil, err
+		}
+	}
 	reply, err := s.peerSchedds.SubmitTo(ctx, name, &wire.NeighbourSubmit{User: who.User, Uid: who.UID, Gid: who.GID,
-		Request: &wire.SubmitRequest{Key: req.GetKey(), Jobs: req.GetJobs()}})
+		Request: pass})
 	if err != nil {
 		return nil, cellQueueError(name, err)
 	}
 	reply.CellQueue = true
+	if ids := reply.GetIds(); len(ids) > 0 {
+		s.cellSubmissions.note(time.Now(), who.UID, ids[len(ids)-1])
+	}
 	return reply, nil
+}
+
+// checkCellSize refuses a submission that is too large for the queue of the cell.
+func checkCellSize(req *wire.SubmitRequest) error {
+	if size := proto.Size(req); size > maxCellSubmission {
+		return fmt.Errorf("%w: a submission of %v, and the queue of the cell takes %v at once: submit the jobs in "+
+			"parts, or let a job read what is large from a file", roost.Exhausted, roost.Bytes(size),
+			roost.Bytes(maxCellSubmission))
+	}
+	return nil
 }
 
 // checkCellQueue returns why no submission can go to the queue of the cell.

@@ -45,7 +45,8 @@ func (v *jobView) addServiceHealth(m *wire.JobStatus, st *queue.JobStatus) {
 	if s == nil {
 		return
 	}
-	h := &wire.ServiceHealth{Wanted: uint32(s.Wanted), States: map[string]uint32{}}
+	h := &wire.ServiceHealth{Wanted: uint32(s.Wanted), States: map[string]uint32{},
+		Autoscale: autoscaleRow(s.Autoscale), Vertical: sizeRow(s.Sizes)}
 	for state, n := range s.ByState {
 		if name := cmp.Or(roost.ServiceState(state).String(), "absent"); n > 0 {
 			h.States[name] = uint32(n)

@@ -31,9 +31,13 @@ func (s *Service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.He
 		}
 		if req.GetWaiting() {
 			h.Waiting, h.Oldest = s.waits.summary(now, s.queue, s.leader)
+			h.StartErrors = s.leader.StartErrors()
 		}
 	}); err != nil {
 		return nil, err
+	}
+	if req.GetWaiting() && req.GetPoolWaits() {
+		addPoolWaits(h, s.peerSchedds.PoolWaits())
 	}
 	h.Collector, h.CollectorOk = s.liveCollector(ctx)
 	return h, nil

@@ -21,13 +21,23 @@ func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 	if err != nil {
 		return nil, err
 	}
+	if sel := req.GetSelection(); sel != nil {
+		if sel.Selectors, err = resolveLast(ctx, s, who, sel.Selectors); err != nil {
+			return nil, err
+		}
+	}
 	all := &wire.ActReply{}
 	nodes, parts := s.splitAct(req, who)
 	for i, node := range nodes {
 		var reply *wire.ActReply
-		if node != "" {
+		if word := sharedWord(s, who, node, parts[i]); word != "" {
+			reply, err = actInBothQueues(ctx, s, word, parts[i], who)
+		} else if node != "" {
 			reply = s.peerSchedds.ActOnPeer(ctx, node, parts[i], who)
-		} else if reply, err = s.ActOnJobs(ctx, parts[i], who); err != nil {
+		} else {
+			reply, err = s.ActOnJobs(ctx, parts[i], who)
+		}
+		if err != nil {
 			return nil, err
 		}
 		all.Results = append(all.Results, reply.GetResults()...)
@@ -37,16 +47,17 @@ func (s *Service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 
 // splitAct cuts an act into one for each row of jobs of one schedd. The name of this
 // schedd is empty. Every user has jobs in the queue of the cell. What a user may not do
-// elsewhere stays here, where it is refused.
+// elsewhere stays here, where it is refused. Two jobs change places in one queue only.
 func (s *Service) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (nodes []string, parts []*wire.ActRequest) {
 	cell := s.node.CellQueueName()
-	if req.GetVerb() == wire.ActRequest_ORDER {
+	isAdmin := s.admins.IsAdmin(who.User, s.node.Name)
+	nodes, parts = s.peerSchedds.SplitAct(req, func(host string) bool {
+		return isAdmin || who.User != "" && host == cell
+	}, func(word string) bool { return isWordOfSeveral(word) && userCellQueue(s, who) != "" })
+	if req.GetVerb() == wire.ActRequest_ORDER && len(nodes) > 1 {
 		return []string{""}, []*wire.ActRequest{req}
 	}
-	isAdmin := s.admins.IsAdmin(who.User, s.node.Name)
-	return s.peerSchedds.SplitAct(req, func(host string) bool {
-		return isAdmin || who.User != "" && host == cell
-	})
+	return nodes, parts
 }
 
 // ActOnJobs acts on jobs of this schedd.
@@ -69,15 +80,22 @@ func (s *Service) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 			reply.Results = append(reply.Results, s.decideReorder(chosen, who, now))
 			chosen = nil
 		}
+		var noops []*wire.ActReply_Result
 		for _, t := range chosen {
 			// A word for several jobs means those of them to which it can be done.
-			if result := s.applyVerb(req, t, who, now, allowed); !t.isPart || result.Error == "" ||
-				!isNoop(roost.ErrorKind(result.Kind)) {
-				reply.Results = append(reply.Results, result)
-				if isForgetRequest(req, t, result) {
-					ended = append(ended, endedJob{t.TaskSelector, result})
-				}
+			result := s.applyVerb(req, t, who, now, allowed)
+			if t.isPart && result.Error != "" && isNoop(roost.ErrorKind(result.Kind)) {
+				noops = append(noops, result)
+				continue
 			}
+			reply.Results = append(reply.Results, result)
+			if isForgetRequest(req, t, result) {
+				ended = append(ended, endedJob{t.TaskSelector, result})
+			}
+		}
+		// An update concerns one service as a rule, whose user wants to know why not.
+		if len(reply.Results) == 0 && req.GetVerb() == wire.ActRequest_UPDATE {
+			reply.Results = noops
 		}
 		s.loop.AfterCommit(func() { close(durable) })
 	}); aerr != nil {
@@ -183,6 +201,11 @@ func (act *jobActions) DecideVerb(req *wire.ActRequest, t queue.TaskSelector, wh
 		}
 		return act.queue.ReleaseTasks(now, who, t)
 	case wire.ActRequest_REMOVE:
+		if req.GetOnlyEmpty() {
+			if err := act.checkEmpty(t); err != nil {
+				return nil, err
+			}
+		}
 		return act.queue.RemoveTasks(now, who, t, req.GetReason(), req.GetForce())
 	case wire.ActRequest_SUSPEND:
 		return act.queue.SuspendTasks(now, who, t, req.GetReason())
@@ -247,7 +270,16 @@ func (v *jobView) mustBeQueued(t queue.TaskSelector) error {
 	if _, ok := v.queue.Status(t.Job.Seq); ok && t.Job.Host == v.node.Name {
 		return nil
 	}
-	if t.Job.Host != v.node.Name && v.peerSchedds.HasPeer(t.Job.Host) {
+	switch {
+	case t.Job.Host == v.node.Name:
+	case t.Job.Host == v.node.CellQueueName():
+		if v.peerSchedds.HasPeer(t.Job.Host) {
+			return fmt.Errorf("job %v: %w: it is in the queue of the cell, and not in that of this host: what is done "+
+				"to jobs together needs them in one queue", t, roost.Invalid)
+		}
+		return fmt.Errorf("job %v: %w: no collector says where the queue of the cell is; try again, and see "+
+			"roost cell --queue on a central manager", t, roost.Unavailable)
+	case v.peerSchedds.HasPeer(t.Job.Host):
 		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
 			"it prints; or have root on a central manager give you the capability \"jobs\", see roost-admin(1)", t,
 			roost.Unauthenticated, t.Job.Host, t.Job.Host)

@@ -15,7 +15,8 @@ import (
 
 // TestActParts checks that an administrator's act on jobs of several schedds is split by
 // schedd. The parts have the order of the words. For other users only jobs in the queue
-// of the cell are passed on, and this schedd refuses the rest.
+// of the cell are passed on, and this schedd refuses the rest. A word that means jobs in
+// two queues is a part of its own.
 func TestActParts(t *testing.T) {
 	s := New(Config{Node: &config.Node{Name: "n1", Pool: "physics", Schedd: &config.ScheddSettings{}},
 		Peers: peers.New("n1", nil, slog.New(slog.DiscardHandler)), Admins: new(peers.JobAdmins)})
@@ -34,8 +35,8 @@ func TestActParts(t *testing.T) {
 	}
 	const (
 		here  = "[1 2.n1 3.n2 4[7].n2 @name 5.n3 6.physics] "
-		own   = "[1 2.n1 3.n2 4[7].n2 @name 5.n3] physics[6.physics] "
-		apart = "[1 2.n1] n2[3.n2 4[7].n2] [@name 5.n3] physics[6.physics] "
+		own   = "[1 2.n1 3.n2 4[7].n2] [@name] [5.n3] physics[6.physics] "
+		apart = "[1 2.n1] n2[3.n2 4[7].n2] [@name] [5.n3] physics[6.physics] "
 	)
 	for _, c := range []struct {
 		user string

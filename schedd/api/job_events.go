@@ -20,6 +20,9 @@ func (s *Service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
+	if req.Id, err = resolveJobWord(stream.Context(), s, who, req.GetId()); err != nil {
+		return err
+	}
 	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
 		return s.peerSchedds.PeerEvents(stream.Context(), host, req, stream.Send)
 	}
@@ -115,10 +118,17 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 		m.Id = names.Tasks(job, e.Ranges)
 	}
 	switch {
+	case e.Type == queue.UpdateChanged && e.Update != nil:
+		m.Text = strings.TrimSuffix(e.Update.State.String()+": "+e.Update.Reason, ": ")
+	case e.Type == queue.BackoffEnded:
+		m.Id = names.TaskName(job.Task(e.Index))
 	case e.Type == queue.Ended:
 		m.What, m.Text = endReason(e.Exit)
 	case e.Type == queue.BecameReady || e.Type == queue.BecameUnready:
 		m.What = e.ServiceState.String()
+		if e.ServiceState == roost.ServiceLost { // "lost" is the end of an attempt
+			m.What = "silent"
+		}
 		if e.HealthCheck != "" && !e.Force {
 			m.Text = strings.TrimSuffix("check "+e.HealthCheck+": "+e.Reason, ": ")
 		}

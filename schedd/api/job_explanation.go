@@ -17,6 +17,9 @@ func (s *Service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply
 	if err != nil {
 		return nil, err
 	}
+	if req.Id, err = resolveJobWord(ctx, s, who, req.GetId()); err != nil {
+		return nil, err
+	}
 	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there {
 		return s.peerSchedds.WhyPeer(ctx, host, req)
 	}
@@ -157,6 +160,9 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 		reply.Summary = "it runs"
 		if st.Task != nil && st.Task.Node != "" {
 			reply.Summary += " on " + st.Task.Node
+		}
+		if st.Task != nil && st.Task.Resize != "" {
+			reply.Summary += "; " + st.Task.Resize
 		}
 		if st.Task != nil && state == roost.Starting {
 			if there := v.nodeWait(st); there != "" {

@@ -34,3 +34,15 @@ func parseSpecs(jobs []*wire.JobSpec) ([]queue.SubmitSpec, error) {
 	}
 	return specs, nil
 }
+
+// wireSpecs is the reverse of parseSpecs.
+func wireSpecs(specs []queue.SubmitSpec) (jobs []*wire.JobSpec) {
+	for i := range specs {
+		job := &wire.JobSpec{Ad: specs[i].Ad.String(), Count: uint32(specs[i].Count)}
+		for _, c := range specs[i].Columns {
+			job.Columns = append(job.Columns, &wire.Column{Name: c.Name, Values: c.Values})
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs
+}

@@ -42,6 +42,7 @@ func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 		m.Placed = codec.DecodePlacement(t.Placement)
 	}
 	v.addServiceHealth(m, st)
+	addAllocRow(m, st)
 	return m
 }
 

@@ -86,6 +86,11 @@ func (s *Service) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServe
 	if err != nil {
 		return err
 	}
+	if sel := req.GetSelection(); sel != nil {
+		if sel.Selectors, err = resolveJobWords(stream.Context(), s, who, sel.Selectors, false); err != nil {
+			return err
+		}
+	}
 	local, remote := splitWatch(s, req)
 	if remote == nil {
 		return SendWatch(stream.Context(), s, req, who, stream.Send)
@@ -118,15 +123,7 @@ func splitWatch(s *Service, req *wire.WatchRequest) (local, remote *wire.WatchRe
 		m.Selection.Selectors = words
 		return m
 	}
-	cell := s.node.CellQueueName()
-	var here, there []string
-	for _, word := range req.GetSelection().GetSelectors() {
-		if host, isRemote := s.peerSchedds.RemoteHost(word); isRemote && host == cell {
-			there = append(there, word)
-		} else {
-			here = append(here, word)
-		}
-	}
+	here, there := splitWords(s, req.GetSelection().GetSelectors())
 	return part(here), part(there)
 }
 

@@ -23,7 +23,17 @@ func (s *Service) Query(req *wire.QueryRequest, stream grpc.ServerStreamingServe
 	if err != nil {
 		return err
 	}
-	return s.ListJobs(stream.Context(), req, who, stream.Send)
+	sel := req.GetSelection()
+	if sel != nil {
+		if sel.Selectors, err = resolveJobWords(stream.Context(), s, who, sel.Selectors, req.GetHistory()); err != nil {
+			return err
+		}
+	}
+	here, there := splitWords(s, sel.GetSelectors())
+	if len(there) == 0 {
+		return s.ListJobs(stream.Context(), req, who, stream.Send)
+	}
+	return listInBothQueues(stream.Context(), s, req, who, here, there, stream.Send)
 }
 
 // ListJobs lists jobs of this schedd, as its peers ask for it.

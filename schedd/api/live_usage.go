@@ -43,7 +43,7 @@ func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
 			continue
 		}
 		act.usageWindows.Add(windowKey(a), u.GetWindows(), act.loop.Now())
-		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()),
+		t := taskUsage{attempt: a.Attempt, usage: SanitizeUsage(u.GetUsage()),
 			dumpable: SanitizeSentence(u.GetDumpable())}
 		if old := act.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
 			if t.usage == nil {
@@ -112,6 +112,7 @@ func (v *jobView) addWindows(m *wire.JobStatus, st *queue.JobStatus) {
 		to = from + max(len(st.Placements)+len(st.Released), 1)
 	}
 	m.Windows = v.usageWindows.Windows(st.Job.Seq, from, to)
+	addScalePoints(m, st)
 }
 
 // addToRow adds to a row what its task uses now, if it runs.
@@ -157,10 +158,10 @@ func combinedUsage(a, b *wire.TaskUsage) *wire.TaskUsage {
 	}
 }
 
-// sanitizeUsage returns a measurement without what cannot be: nobody's table or sum shall
+// SanitizeUsage returns a measurement without what cannot be: nobody's table or sum shall
 // break on it. It copies only a measurement that it has to change, because a schedd gets
 // thousands of others in a second.
-func sanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
+func SanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
 	if u == nil || isSaneUsage(u) {
 		return u
 	}

@@ -61,6 +61,24 @@ func TestPersonalAccounts(t *testing.T) {
 	}
 }
 
+// TestW10LinkLife asks for links that last. A link to the pages is good for a minute,
+// whatever the caller asks for.
+func TestW10LinkLife(t *testing.T) {
+	for _, c := range []struct {
+		ask  time.Duration
+		web  bool
+		want time.Duration
+	}{
+		{0, true, time.Minute}, {24 * time.Hour, true, time.Minute}, {30 * time.Second, true, 30 * time.Second},
+		{-1, true, -1}, // which the store refuses
+		{0, false, time.Hour}, {24 * time.Hour, false, 24 * time.Hour},
+	} {
+		if got := tokenLife(&wire.LoginTokenRequest{Life: int64(c.ask), Web: c.web}); got != c.want {
+			t.Errorf("%v, web %t: got %v, want %v", c.ask, c.web, got, c.want)
+		}
+	}
+}
+
 // derived makes the proof of a login, which a test may change before it signs.
 type derived struct {
 	key       ed25519.PrivateKey

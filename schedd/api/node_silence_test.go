@@ -49,7 +49,11 @@ type leasedJobs struct{ dispatch.JobQueue }
 
 func (leasedJobs) Lease(dispatch.RequestID) time.Duration { return 40 * time.Minute }
 
-func (leasedJobs) LostAfter(dispatch.RequestID) (time.Duration, bool) { return 0, false }
+func (leasedJobs) SilenceRules(dispatch.RequestID) dispatch.SilenceRules {
+	return dispatch.SilenceRules{}
+}
+func (leasedJobs) RecordSilence(roost.AttemptID, string) {}
+func (leasedJobs) RecordReturn(roost.AttemptID)          {}
 
 // clockLoop is a loop that has a clock only.
 type clockLoop struct{ Loop }

@@ -15,6 +15,12 @@ func (s *Service) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServ
 	if err != nil {
 		return err
 	}
+	if sel := req.GetQuery().GetSelection(); sel != nil && req.GetAt() == "" {
+		if sel.Selectors, err = resolveJobWords(stream.Context(), s, who, sel.Selectors,
+			req.GetQuery().GetHistory()); err != nil {
+			return err
+		}
+	}
 	local := func(ctx context.Context, q *wire.QueryRequest, send func(peers.ListRow) error) error {
 		return s.runListQuery(ctx, q, who, send)
 	}

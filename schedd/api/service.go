@@ -140,6 +140,7 @@ type Service struct {
 	users                *transfer.UserAgents
 	poolGPUs             poolGPUs
 	logins               *login.Store // nil: it listens to nobody but its own host
+	cellSubmissions      cellSubmissions
 	shells               atomic.Int32 // open through this schedd
 	interactiveTerminals atomic.Int32 // of interactive jobs
 	accountantAddress    func() string

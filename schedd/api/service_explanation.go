@@ -27,7 +27,7 @@ func (v *jobView) explainService(reply *wire.WhyReply, st *queue.JobStatus) {
 	case h.GetState() != "":
 		also = append(also, st.Reason)
 	}
-	if h.GetState() == roost.ServiceUnready.String() {
+	if h.GetState() == roost.ServiceUnready.String() || st.Task == nil && h.GetStates()["waiting"] > 0 {
 		reply.Advice = append(reply.Advice, "see its output with: roost logs "+reply.GetStatus().GetId())
 	}
 	if u := reply.GetStatus().GetUpdate(); u != nil && u.GetState() != update.Closed.String() {
@@ -35,6 +35,9 @@ func (v *jobView) explainService(reply *wire.WhyReply, st *queue.JobStatus) {
 		if next := nextUpdateCommand(u.GetState()); next != "" {
 			reply.Advice = append(reply.Advice, fmt.Sprintf(next, st.Job))
 		}
+	}
+	if m := reply.GetStatus(); m.GetState() == "" || m.GetTasks() == 1 {
+		also = append(also, autoscaleText(h.GetAutoscale()), sizeText(h.GetVertical()))
 	}
 	for _, text := range also {
 		if text != "" && !strings.Contains(reply.Summary, text) {

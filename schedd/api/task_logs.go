@@ -35,6 +35,9 @@ func (s *Service) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[
 	if err != nil {
 		return err
 	}
+	if req.Id, err = resolveJobWord(stream.Context(), s, who, req.GetId()); err != nil {
+		return err
+	}
 	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there &&
 		(host == s.node.CellQueueName() || s.admins.IsAdmin(who.User, s.node.Name)) {
 		return s.peerSchedds.PeerLogs(stream.Context(), host, &wire.NeighbourLogs{User: who.User, Uid: who.UID,
@@ -200,6 +203,9 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 	if err := r.chooseAttempt(&o); err != nil {
 		return false, err
 	}
+	if r.req.GetFiles() {
+		return false, r.sendStoredFiles(ctx, o)
+	}
 	stderr := r.req.GetStderr() && !o.Join
 	path := o.Out
 	if stderr {
@@ -211,6 +217,8 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 	case o.Attempt.Attempt == 0: // it has not been started yet
 	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
 		err = r.followLive(ctx, p, o.Attempt)
+	case o.IsStored:
+		err = r.sendStoredStream(ctx, o, stderr)
 	case path != "" && !r.isSpooled(o.Attempt, stderr):
 		err = r.sendOutputFile(ctx, o, transfer.AbsolutePath(o.Iwd, path))
 	default:
@@ -295,4 +303,55 @@ func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path
 func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
 	info, err := os.Lstat(r.transfers.SpoolFiles.Path(a, stderr))
 	return err == nil && info.Mode().IsRegular()
+}
+
+// sendStoredStream sends a stream that is on the checkpoint server. The host that fetched
+// it from its node has it in the spool too.
+func (r *logReader) sendStoredStream(ctx context.Context, o queue.TaskOutput, stderr bool) error {
+	name := o.Stored.Out
+	if stderr {
+		name = o.Stored.Err
+	}
+	if name != "" && !r.isSpooled(o.Attempt, stderr) {
+		if err := transfer.RestoreSpool(ctx, r.transfers, o.Attempt, stderr, storedFile(o, name)); err != nil {
+			return err
+		}
+	}
+	return r.sendSpooled(o.Attempt, stderr)
+}
+
+// sendStoredFiles sends the output files that are on the checkpoint server, as they are
+// there.
+func (r *logReader) sendStoredFiles(ctx context.Context, o queue.TaskOutput) error {
+	switch {
+	case !o.IsStored:
+		return fmt.Errorf("task %v: %w: its output is not stored: it is in %s on %s, or what roost logs shows", r.task,
+			roost.NotFound, o.Iwd, r.node.Name)
+	case !o.State.IsFinal():
+		return fmt.Errorf("task %v: %w: it has not ended", r.task, roost.NotFound)
+	case o.Stored.Files == "":
+		return nil
+	}
+	return r.transfers.ReadStoredFile(ctx, storedFile(o, o.Stored.Files), func(from io.Reader) error {
+		if _, err := io.CopyN(io.Discard, from, r.offset); err != nil {
+			return err
+		}
+		for buf := make([]byte, 64<<10); ; {
+			n, err := io.ReadFull(from, buf)
+			if serr := r.send(buf[:n]); serr != nil {
+				return serr
+			}
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// storedFile names a file of a task's output.
+func storedFile(o queue.TaskOutput, name string) queue.UserScript {
+	return queue.UserScript{Node: o.StoredNode, UID: o.UID, Name: name}
 }

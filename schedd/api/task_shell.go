@@ -36,6 +36,9 @@ func (s *Service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 	if first.GetSession() {
 		return s.runTerminal(up, who, first)
 	}
+	if first.Task, err = resolveJobWord(ctx, s, who, first.GetTask()); err != nil {
+		return err
+	}
 	if host, there := s.peerSchedds.RemoteHost(first.GetTask()); there && host == s.node.CellQueueName() {
 		return s.peerSchedds.PeerShell(ctx, host, who, first, up.Recv, up.Send)
 	}

@@ -23,10 +23,13 @@ func (act *jobActions) decideUpdate(now time.Time, who queue.CallerIdentity, t q
 		if !ok {
 			return nil, nil, fmt.Errorf("%v: %w: an update knows no %q", t, roost.Invalid, word)
 		}
-		events, err = act.queue.CommandUpdate(now, who, t, c)
-		return events, nil, err
+		if events, err = act.queue.CommandUpdate(now, who, t, c); err == nil && len(events) == 0 {
+			s, _ := act.queue.UpdateStatus(t.Job.Seq, now)
+			notes = append(notes, fmt.Sprintf("nothing changes; its update is %v", s.State))
+		}
+		return events, notes, err
 	}
-	rev := queue.JobRevision{Count: int(m.GetCount()), PlanOnly: m.GetPlan(),
+	rev := queue.JobRevision{Count: int(m.GetCount()), PlanOnly: m.GetPlan(), CountOnly: m.GetCountOnly(),
 		ApplyDefaults: func(spec *queue.SubmitSpec, changes *classad.Ad) error {
 			err := admission.ApplyAlteration(act.leader.Policy(), changes, spec)
 			if st, _ := act.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
@@ -73,6 +76,12 @@ func revisionNotes(plan queue.RevisionPlan) (notes []string) {
 		notes = append(notes, fmt.Sprintf("nothing changes; it is at revision %d", plan.Revision))
 	case queue.InPlace:
 		notes = append(notes, fmt.Sprintf("it is changed in place; it stays at revision %d", plan.Revision))
+	case queue.ResizeTask:
+		if plan.Revision == plan.Before {
+			return append(notes, "each alloc gets its new size where it is, as soon as its machine has room")
+		}
+		notes = append(notes, fmt.Sprintf("each task gets its new size where it runs, as revision %d; one whose "+
+			"machine has no room for that is stopped and started again", plan.Revision))
 	default:
 		notes = append(notes, fmt.Sprintf("each task is stopped and started again, as revision %d", plan.Revision))
 	}
@@ -87,7 +96,11 @@ func (v *jobView) updateRow(seq uint64) *wire.UpdateProgress {
 	s, _ := v.queue.UpdateStatus(seq, v.loop.Now())
 	m := &wire.UpdateProgress{State: s.State.String(), Revision: s.Target(), Before: s.From,
 		Reason: validUTF8(s.Reason), MaxDown: uint32(s.Budget.Limit), Planned: uint32(s.Budget.Planned),
-		Failing: uint32(s.Budget.Failing), Begun: s.Begun, Moved: s.Moved, Tasks: map[string]uint32{}}
+		Failing: uint32(s.Budget.Failing), Begun: s.Begun, Moved: s.Moved,
+		PromotesAt: s.PromotesAt, Tasks: map[string]uint32{}}
+	if s.Restart || s.Target() == s.From { // there is nothing to go back to
+		m.Before = 0
+	}
 	for state, n := range s.Tasks {
 		m.Tasks[state.String()] = uint32(n)
 	}

@@ -17,7 +17,7 @@ import (
 func TestSanitizeUsage(t *testing.T) {
 	for _, gpu := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1} {
 		in := &wire.TaskUsage{Memory: math.MinInt64, PeakMemory: 7, Gpu: gpu}
-		if got, want := sanitizeUsage(in), (&wire.TaskUsage{PeakMemory: 7}); !proto.Equal(got, want) {
+		if got, want := SanitizeUsage(in), (&wire.TaskUsage{PeakMemory: 7}); !proto.Equal(got, want) {
 			t.Errorf("%v: got %v, want %v", gpu, got, want)
 		}
 		if in.Memory != math.MinInt64 {
@@ -35,11 +35,11 @@ func TestSanitizeUsage(t *testing.T) {
 		default:
 			continue
 		}
-		if got := sanitizeUsage(in); proto.Equal(got, in) {
+		if got := SanitizeUsage(in); proto.Equal(got, in) {
 			t.Errorf("%v stays", in)
 		}
 	}
-	if in := (&wire.TaskUsage{Memory: 7, Gpu: 0.5}); sanitizeUsage(in) != in {
+	if in := (&wire.TaskUsage{Memory: 7, Gpu: 0.5}); SanitizeUsage(in) != in {
 		t.Error("a measurement without faults was copied")
 	}
 }

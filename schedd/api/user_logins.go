@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // OpenLogins makes ready for users of other machines, and for the web daemon of the node.
@@ -110,7 +111,7 @@ func (s *Service) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (
 	}
 	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID},
 		login.TokenLifetimes{
-			Token: cmp.Or(time.Duration(req.GetLife()), login.TokenLife),
+			Token: tokenLife(req),
 			Login: cmp.Or(time.Duration(req.GetValidity()), login.LoginValidity),
 		}, time.Now())
 	if err != nil {
@@ -119,6 +120,16 @@ func (s *Service) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (
 	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "web", req.GetWeb(), "expires", expires)
 	reply.Token, reply.Expires = token.String(), expires.UnixNano()
 	return reply, nil
+}
+
+// tokenLife returns how long a token can be used. A link stays in the history and on the
+// screen of whoever asked for it, so that no caller gets one that lasts.
+func tokenLife(req *wire.LoginTokenRequest) time.Duration {
+	life := time.Duration(req.GetLife())
+	if req.GetWeb() && (life == 0 || life > login.LinkLife) {
+		return login.LinkLife
+	}
+	return cmp.Or(life, login.TokenLife)
 }
 
 // visibleLogins says whose logins a user may see and revoke: their own, and an
@@ -193,7 +204,7 @@ func (s *Service) checkFilesLocal(ctx context.Context, who queue.CallerIdentity,
 	}
 	for i := range specs {
 		dir, _ := specs[i].Ad.Str(roost.AttrIwd)
-		if dir == "" || dir == "/" {
+		if mode, _ := specs[i].Ad.Str(roost.AttrTransfer); dir == "" || dir == "/" || mode == jobad.TransferStore {
 			continue
 		}
 		agent, err := s.users.Agent(who.UID, who.GID)
@@ -202,7 +213,8 @@ func (s *Service) checkFilesLocal(ctx context.Context, who queue.CallerIdentity,
 		}
 		if err != nil {
 			return admission.JobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and "+
-				"%s cannot use it on %s: submit from a directory that is there, too, or name one in the job file%s",
+				"%s cannot use it on %s: submit from a directory that is there, too, name one in the job file, or set "+
+				"transfer = \"store\" there for a job in the queue of the cell%s",
 				dir, roost.NoInput, who.User, s.node.Name, localCure(who)), i, specs)
 		}
 	}

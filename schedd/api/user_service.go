@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/transfer"
 )
 
 // callLoopDurable calls f in the loop, and returns when all that f saw is on disk.
@@ -75,6 +76,9 @@ func submitAs(ctx context.Context, s *Service, key string, specs []queue.SubmitS
 		if who, err = s.resolveUnixGroup(who, specs); err != nil {
 			return nil, err
 		}
+	}
+	if err := transfer.CheckStored(who, specs); err != nil {
+		return nil, err
 	}
 	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
 		return nil, err

@@ -50,5 +50,6 @@ func (f *follower) discardEffects() {
 	f.queue.TakeVacates()
 	f.queue.TakeFreezes()
 	f.queue.TakeChangedLimits()
+	f.queue.TakeResizes()
 	f.queue.TakeChangedHosts()
 }

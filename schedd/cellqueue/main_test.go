@@ -1,6 +1,7 @@
 package cellqueue
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -8,6 +9,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(memberProcess); text != "" {
+		fmt.Fprintln(os.Stderr, runMemberProcess(text))
+		os.Exit(1)
+	}
 	memorydir.Use()
 	os.Exit(m.Run())
 }

@@ -395,7 +395,8 @@ func (m *Member) failed(err error) any {
 	return err
 }
 
-// retryWhenFull runs write until the disk has room for it, or the member ends.
+// retryWhenFull runs write until the disk has room for it, or the member ends. A member
+// that leads hands over to another one: the queue would wait for this disk.
 func (m *Member) retryWhenFull(write func() error) error {
 	for logged := false; ; logged = true {
 		err := write()
@@ -407,6 +408,11 @@ func (m *Member) retryWhenFull(write func() error) error {
 				"error", err)
 		}
 		m.mu.Unlock()
+		if m.replica != nil {
+			if err := m.replica.TransferLeadership(); err == nil {
+				m.log.Warn("another member leads, because the disk of the queue is full here", "dir", m.config.Dir)
+			}
+		}
 		select {
 		case <-m.ctx.Done():
 		case <-time.After(time.Second):

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ type testCell struct {
 	addresses []string
 	members   []*testMember // nil: it is down
 	snapshots replica.SnapshotPolicy
+	election  time.Duration // 0: the default
 }
 
 // testMember is a running member.
@@ -46,14 +48,19 @@ type testMember struct {
 }
 
 func newTestCell(t testing.TB, n int, snapshots replica.SnapshotPolicy) *testCell {
-	c := &testCell{TB: t, dir: t.TempDir(), members: make([]*testMember, n), snapshots: snapshots}
+	return (&testCell{TB: t, members: make([]*testMember, n), snapshots: snapshots}).startAll()
+}
+
+func (c *testCell) startAll() *testCell {
+	c.dir = c.TempDir()
+	n := len(c.members)
 	for i := range n {
 		c.addresses = append(c.addresses, fmt.Sprintf("unix:%s/%d.sock", c.dir, i))
 	}
 	for i := range n {
 		c.start(i)
 	}
-	t.Cleanup(func() {
+	c.Cleanup(func() {
 		for i := range c.members {
 			c.stop(i)
 		}
@@ -73,7 +80,8 @@ func (c *testCell) start(i int) {
 	m, err := Open(Config{Dir: filepath.Join(c.memberDir(i), "schedd"), Name: queueName, Log: log,
 		CheckpointBytes: 4 << 10,
 		Replica: replica.Config{Dir: filepath.Join(c.memberDir(i), "replica"), Name: fmt.Sprint("cm", i),
-			Address: c.addresses[i], Peers: c.addresses, Log: log, Snapshots: c.snapshots},
+			Address: c.addresses[i], Peers: c.addresses, Log: log, Snapshots: c.snapshots,
+			ElectionTimeout: c.election},
 	})
 	if err != nil {
 		c.Fatal(err)
@@ -118,20 +126,23 @@ func (c *testCell) leader() int {
 	c.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); c.rest() {
 		for i, r := range c.members {
-			if r == nil {
-				continue
-			}
-			select {
-			case r.lead = <-r.Replica().Leadership():
-			default:
-			}
-			if r.lead.IsLeader && r.Replica().Verify(c.Context()) == nil {
+			if r != nil && c.leads(i) {
 				return i
 			}
 		}
 	}
 	c.Fatal("no member leads")
 	return 0
+}
+
+// leads reports whether a member leads.
+func (c *testCell) leads(i int) bool {
+	r := c.members[i]
+	select {
+	case r.lead = <-r.Replica().Leadership():
+	default:
+	}
+	return r.lead.IsLeader && r.Replica().Verify(c.Context()) == nil
 }
 
 // testSchedd is what a schedd does to a queue: it submits, runs and archives jobs.
@@ -367,6 +378,46 @@ func TestHistoryRemoval(t *testing.T) {
 	}
 }
 
+// TestLargeSubmissions commits more at once than an entry of the log may have. It is many
+// of the largest submissions in one turn of a leader's schedd. A member that is alone
+// stays the leader, however long that takes.
+func TestLargeSubmissions(t *testing.T) {
+	c := newTestCell(t, 1, replica.SnapshotPolicy{})
+	with := c.leader()
+	keys := 0
+	s := c.lead(with, 1, &keys)
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; Script = "` + strings.Repeat("x", 3<<20) + `"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turn []queue.JobEvent
+	for range 12 {
+		keys++
+		events, _, _, err := s.queue.SubmitJobs(s.now, alice, fmt.Sprint("k", keys),
+			[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{MaxLog: journal.MaxSubmission})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			s.queue.Apply(e)
+		}
+		turn = append(turn, events...)
+	}
+	for rest := turn; len(rest) > 0; {
+		n, err := s.journal.AppendPart(rest, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	s.stepDown()
+	c.stop(with)
+	c.start(with)
+	if q := c.members[c.leader()].follower.queue; q.LastSeq() != uint64(keys) {
+		t.Errorf("%d of %d jobs are in the queue", q.LastSeq(), keys)
+	}
+}
+
 func (m *Member) nextBatch() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -374,44 +425,4 @@ func (m *Member) nextBatch() uint64 {
 		return 0
 	}
 	return m.journal.NextBatch()
-}
-
-// BenchmarkAppend compares a commit of a replicated queue with one of a queue on one host
-// alone.
-func BenchmarkAppend(b *testing.B) {
-	for _, members := range []int{0, 1, 3} {
-		b.Run(fmt.Sprint(members, " members"), func(b *testing.B) {
-			keys := 0
-			if members == 0 {
-				j, q, err := journal.Open(b.TempDir(), queueName)
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer j.Close()
-				s := &testSchedd{Rand: rand.New(rand.NewPCG(1, 7)), TB: b, keys: &keys, journal: j, queue: q,
-					now: time.Unix(1_700_000_000, 0)}
-				for b.Loop() {
-					s.submitAndAppend()
-				}
-				return
-			}
-			c := newTestCell(b, members, replica.SnapshotPolicy{})
-			s := c.lead(c.leader(), 1, &keys)
-			defer s.stepDown()
-			for b.Loop() {
-				s.submitAndAppend()
-			}
-		})
-	}
-}
-
-func (s *testSchedd) submitAndAppend() {
-	s.Helper()
-	events := s.submit()
-	for _, e := range events {
-		s.queue.Apply(e)
-	}
-	if err := s.journal.Append(events); err != nil {
-		s.Fatal(err)
-	}
 }

@@ -93,5 +93,9 @@ func WireExitStatus(x *queue.AttemptExit) *wire.ExitStatus {
 	if x.Preemptor != nil {
 		status.Preemptor = wire.FromParty(*x.Preemptor)
 	}
+	if o := x.Stored; o != (queue.StoredOutput{}) {
+		status.Stored = &wire.StoredOutput{OutBytes: o.OutBytes, ErrBytes: o.ErrBytes, Files: o.FileCount,
+			FileBytes: o.FileBytes}
+	}
 	return status
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
 // TestPreemptionParties checks what is believed of a node about the parties to a
@@ -46,5 +48,26 @@ func TestPreemptorOfExit(t *testing.T) {
 	x.Cause = wire.Cause_CAUSE_EXITED
 	if got := QueueExit(x).Preemptor; got != nil {
 		t.Errorf("an attempt that ended by itself has the preemptor %v", got)
+	}
+}
+
+// TestStoredOutput checks that what is stored of an attempt's output outlives the log. A
+// node has no say in it.
+func TestStoredOutput(t *testing.T) {
+	x := &queue.AttemptExit{Stored: queue.StoredOutput{Out: "1a", Err: "2b", Files: "3c", OutBytes: 1, ErrBytes: 2,
+		FileCount: 3, FileBytes: 1 << 40}}
+	e, err := eventlog.DecodeEvent(eventlog.AppendEvent(nil, &eventlog.JobEvent{Type: eventlog.Ended, Job: 1, Exit: x}))
+	if err != nil || !reflect.DeepEqual(e.Exit, x) {
+		t.Fatalf("%+v became %+v, %v", x, e.Exit, err)
+	}
+	o := WireExitStatus(e.Exit).GetStored()
+	if o.GetOutBytes() != 1 || o.GetErrBytes() != 2 || o.GetFiles() != 3 || o.GetFileBytes() != 1<<40 {
+		t.Errorf("users see %v", o)
+	}
+	if got := QueueExit(&wire.ExitStatus{Stored: o}).Stored; got != (queue.StoredOutput{}) {
+		t.Errorf("a node said what is stored: %+v", got)
+	}
+	if got := WireExitStatus(&queue.AttemptExit{}).GetStored(); got != nil {
+		t.Errorf("without stored output users see %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/autoscale"
 )
 
 // WireService is what a machine is told of a task of a service; nil for a task of none.
@@ -14,6 +15,9 @@ func WireService(s *queue.ServiceSpec, revision uint32) *wire.ServiceProgram {
 	p := &wire.ServiceProgram{DrainNs: int64(s.Stop.Drain), StopUrl: s.Stop.URL, StopPort: s.Stop.Port,
 		Revision: uint64(revision),
 		Logs:     &wire.LogBounds{Size: int64(s.Logs.Size), Files: uint32(s.Logs.Files)}}
+	if a := s.Autoscale; a != nil && a.Source == autoscale.TaskMetric {
+		p.Metric = &wire.MetricSource{Port: a.Port, Path: a.Path, Name: a.Metric, EveryNs: int64(a.Every)}
+	}
 	for _, c := range s.Checks {
 		w := &wire.HealthCheck{
 			Name: c.Name, Kind: checkKind(c.Kind), Path: c.Path, Port: c.Port, Live: c.Live, EveryNs: int64(c.Every),

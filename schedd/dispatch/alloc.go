@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // Tasks inside an alloc are placed here, and not by the negotiator: the alloc is a claim
@@ -88,12 +89,29 @@ func (d allocPlacement) openClaim(alloc roost.TaskID) *Claim {
 // which knows what is shared.
 func (d allocPlacement) room(alloc *Claim) roost.Resources {
 	left := alloc.Resources
+	if mutant.Active(mutant.AllocUncounted) {
+		return left
+	}
 	d.eachInside(alloc, func(c *Claim) {
 		gpus := left.GPUs
 		left = left.Sub(c.Resources)
 		left.GPUs = gpus
 	})
 	return left
+}
+
+// isHolder reports whether a claim is inside the claim of an alloc. Machines number their
+// claims each on its own.
+func isHolder(alloc, c *Claim) bool {
+	return alloc != nil && alloc.Node == c.Node && alloc.ID == c.Grant.Alloc
+}
+
+// isTooMuch reports whether an alloc has become smaller than what is inside, this claim
+// included. Its machine has let it while what was inside had ended there, and lends that
+// again only as far as there is room.
+func (d allocPlacement) isTooMuch(c *Claim) bool {
+	holder := d.busy[c.alloc]
+	return c.isInside() && isHolder(holder, c) && d.room(holder).IsNegative()
 }
 
 // eachInside calls f with the claims inside an alloc, those that are only asked for
@@ -173,16 +191,20 @@ func (d allocPlacement) ask(now roost.BootTime, r RequestID, alloc *Claim, resou
 		Node: g.Node, Grant: g, Request: r, Resources: resources, State: Requested,
 		Lease: min(d.jobQueue.Lease(r), alloc.Lease), stateSince: now, leaseSent: now, alloc: alloc.Attempt.Task,
 	}
-	c.lostAfter, c.overlap = d.jobQueue.LostAfter(r)
+	c.silence = d.jobQueue.SilenceRules(r)
 	d.requested[g.GrantID], n.requested[g.GrantID] = c, c
 	d.unanswered[r]++
 	d.deadlines().noteAdded(n, c)
 	d.requestClaim(now, n, c)
 }
 
-// assign returns what puts the next task on a claim inside an alloc.
+// assign returns what puts the next task on a claim inside an alloc. A claim may be left
+// from before the alloc moved, while its machine is silent; nothing starts on it.
 func (d allocPlacement) assign(c *Claim) func(RequestID, string, string, uint64) (roost.AttemptID, bool) {
 	return func(r RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
+		if !isHolder(d.busy[c.alloc], c) {
+			return roost.AttemptID{}, false
+		}
 		return d.jobQueue.AssignInside(r, c.alloc, node, address, claim)
 	}
 }
@@ -209,14 +231,15 @@ func (d allocPlacement) noteGone(c *Claim) {
 	}
 }
 
-// check panics when claims inside an alloc have more than it has.
+// check panics when claims inside an alloc have more than it has. One that became smaller
+// may have less than that for a while: only its machine knows what has ended inside.
 func (d allocPlacement) check() {
 	d.EachClaim(func(c *Claim) {
 		if c.isInside() != (c.Grant.Alloc != 0) && !c.adopted {
 			panic(fmt.Sprintf("dispatch: %v is inside %v by claim %d", c, c.alloc, c.Grant.Alloc))
 		}
-		if holder := d.busy[c.alloc]; c.isInside() && holder != nil && holder.ID == c.Grant.Alloc {
-			if left := d.room(holder); holder.Node != c.Node || left.IsNegative() {
+		if holder := d.busy[c.alloc]; c.isInside() && isHolder(holder, c) && !holder.shrunk && !holder.adopted {
+			if left := d.room(holder); left.IsNegative() {
 				panic(fmt.Sprintf("dispatch: %v is inside %v, which has %v left", c, holder, left))
 			}
 		}

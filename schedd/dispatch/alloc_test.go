@@ -165,3 +165,62 @@ func TestAllocWithoutRoom(t *testing.T) {
 		t.Error("nobody looks at the allocs of a node that answers again")
 	}
 }
+
+// TestAllocMoved checks that nothing starts on a claim inside an alloc that is held by
+// another claim now. The machine of that has not answered since the alloc moved.
+func TestAllocMoved(t *testing.T) {
+	for _, holder := range []*Claim{nil, {Node: "n2", ID: 5}, {Node: "n1", ID: 7}} {
+		d, q, now := newAllocDispatcher(t)
+		d.RequestChanged(now, insideRequest)
+		asked := requestedInside(t, d)
+		d.ClaimAnswered(now, "n1", ClaimReply{Grant: asked.Grant.GrantID, Claim: 6})
+		inside := roost.AttemptID{Task: roost.JobID{Seq: 2, Host: "h"}.Task(0), Attempt: 1}
+		d.Effects()
+		own := d.busy[testAlloc(0)]
+		if d.busy[testAlloc(0)] = holder; holder == nil {
+			delete(d.busy, testAlloc(0))
+		}
+		delete(q.live, inside)
+		q.ready[0] = true
+		allocsOf(d).check()
+		d.Exited(now, "n1", inside)
+		d.Finished(now, inside)
+		if q.live[inside] {
+			t.Errorf("a task starts on n1 inside claim 5, and the alloc is held by %+v", holder)
+		}
+		d.busy[testAlloc(0)] = own
+		d.RequestChanged(now, insideRequest)
+		if d.Check(); !q.live[inside] {
+			t.Error("no task starts inside the alloc when it is held by its claim")
+		}
+	}
+}
+
+// TestAllocShrinks has an alloc become smaller than what its schedd knows inside, where a
+// task has ended. The claim of that is given back, and takes no other task.
+func TestAllocShrinks(t *testing.T) {
+	for _, cores := range []roost.MilliCPU{1500, 1000} {
+		d, q, now := newAllocDispatcher(t)
+		d.RequestChanged(now, insideRequest)
+		asked := requestedInside(t, d)
+		d.ClaimAnswered(now, "n1", ClaimReply{Grant: asked.Grant.GrantID, Claim: 6})
+		inside := roost.AttemptID{Task: roost.JobID{Seq: 2, Host: "h"}.Task(0), Attempt: 1}
+		Resized(d, roost.AttemptID{Task: testAlloc(0), Attempt: 1}, 1, roost.Resources{CPU: cores})
+		d.Check()
+		d.Effects()
+		delete(q.live, inside)
+		q.ready[0] = true
+		d.Exited(now, "n1", inside)
+		d.Finished(now, inside)
+		d.Check()
+		released := false
+		for _, e := range d.Effects() {
+			r, ok := e.(ReleaseClaim)
+			released = released || ok && r.Claim == 6
+		}
+		if fits := cores == 1500; q.live[inside] != fits || released == fits {
+			t.Errorf("%v of what 1.5 cores ask for: the next task starts: %v, and the claim is released: %v", cores,
+				q.live[inside], released)
+		}
+	}
+}

@@ -80,7 +80,8 @@ func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	}
 	delete(d.busy, a.Task)
 	d.emit(AcknowledgeExit{c.Node, a})
-	if d.jobQueue.ReusesClaim(a.Task) && d.nodes[c.Node].connected && !d.isAvailable(now, c) {
+	if d.jobQueue.ReusesClaim(a.Task) && !c.resizing && d.nodes[c.Node].connected && !d.isAvailable(now, c) &&
+		!allocsOf(d).isTooMuch(c) {
 		c.releaseAtEnd = false // of the failures that the queue counts itself
 		d.setState(now, c, Restarting)
 		d.restarting[a.Task] = c
@@ -97,7 +98,7 @@ func RestartTask(d *Dispatcher, now roost.BootTime, t roost.TaskID) {
 	if c == nil {
 		return
 	}
-	if !d.jobQueue.ReusesClaim(t) {
+	if !d.jobQueue.ReusesClaim(t) || allocsOf(d).isTooMuch(c) {
 		delete(d.restarting, t)
 		d.assignNext(now, c)
 		return

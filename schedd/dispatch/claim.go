@@ -77,9 +77,11 @@ type Claim struct {
 	idleOrder       uint64                  // Idle: which it was to become so
 	vacating        bool                    // Busy: a vacate was sent; sent again on a new session
 	withCheckpoint  bool                    // and with a checkpoint
+	resizing        bool                    // Busy: its startd was asked for another size, and has not answered
+	shrunk          bool                    // it has become smaller where it is
 	displaced       []roost.PreemptionParty // see TakeDisplaced
-	lostAfter       time.Duration           // see JobQueue.LostAfter
-	overlap         bool                    // likewise
+	silence         SilenceRules            // of its request
+	silenceNoted    bool                    // the queue knows that the node is silent
 	alloc           roost.TaskID            // that holds the alloc inside which it is; zero: it is inside none
 }
 
@@ -102,12 +104,30 @@ func (c *Claim) leaseEnd(killGrace time.Duration) roost.BootTime {
 func (c *Claim) lostAt(awaySince roost.BootTime, killGrace time.Duration) roost.BootTime {
 	end := c.leaseEnd(killGrace)
 	switch {
-	case c.lostAfter == 0 || awaySince == 0:
+	case c.silence.LostAfter == 0 || awaySince == 0:
 		return end
-	case c.overlap:
-		return awaySince + c.lostAfter
+	case c.silence.Overlap:
+		return awaySince + c.silence.LostAfter
 	}
-	return max(end, awaySince+c.lostAfter)
+	return max(end, awaySince+c.silence.LostAfter)
+}
+
+// silenceDue returns when the queue is to be told that the node is silent. It is false if
+// it is not.
+func (c *Claim) silenceDue(awaySince roost.BootTime) (at roost.BootTime, ok bool) {
+	if c.silenceNoted || c.silence.NotedAfter == 0 || awaySince == 0 {
+		return 0, false
+	}
+	return awaySince + c.silence.NotedAfter, true
+}
+
+// awayDeadline is when something is due for a claim whose node is silent.
+func (c *Claim) awayDeadline(awaySince roost.BootTime, killGrace time.Duration) roost.BootTime {
+	at := c.lostAt(awaySince, killGrace)
+	if due, ok := c.silenceDue(awaySince); ok {
+		at = min(at, due)
+	}
+	return at
 }
 
 // leaseEnd returns the instant after which no process under a lease can be alive. sent is

@@ -94,7 +94,7 @@ func (d deadlineSchedule) deadline(n *nodeState) roost.BootTime {
 		at = min(at, n.renewedAt+d.renewEvery(n))
 	} else {
 		for _, c := range n.claims {
-			at = min(at, c.lostAt(n.awaySince, d.options.KillGrace))
+			at = min(at, c.awayDeadline(n.awaySince, d.options.KillGrace))
 		}
 	}
 	if n.claimCount() == 0 && n.emptySince != 0 {
@@ -122,7 +122,7 @@ func (d deadlineSchedule) markDirty(n *nodeState) {
 
 // noteAdded notes what has come to a node, or was asked for.
 func (d deadlineSchedule) noteAdded(n *nodeState, c *Claim) {
-	at := c.lostAt(n.awaySince, d.options.KillGrace)
+	at := c.awayDeadline(n.awaySince, d.options.KillGrace)
 	switch {
 	case c.ID == 0:
 		at = c.stateSince + d.options.RequestTimeout

@@ -17,6 +17,7 @@ type leasedQueue struct {
 	ready    [4]int
 	assigned int
 	live     map[roost.AttemptID]RequestID
+	silences []string // that were recorded
 }
 
 func (s *leasedQueue) ReadyTasks(r RequestID) int { return s.ready[r] }
@@ -30,8 +31,16 @@ func (s *leasedQueue) InsideAllocs(RequestID) (InsideAllocs, bool) { return Insi
 func (s *leasedQueue) AssignInside(RequestID, roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
 	panic("nothing is inside")
 }
-func (s *leasedQueue) LostAfter(RequestID) (time.Duration, bool) { return 0, false }
-func (s *leasedQueue) ReusesClaim(roost.TaskID) bool             { return false }
+func (s *leasedQueue) SilenceRules(RequestID) SilenceRules {
+	return SilenceRules{NotedAfter: 15 * time.Second}
+}
+func (s *leasedQueue) RecordSilence(a roost.AttemptID, node string) {
+	s.silences = append(s.silences, fmt.Sprintf("%v on %s", a, node))
+}
+func (s *leasedQueue) RecordReturn(a roost.AttemptID) {
+	s.silences = append(s.silences, fmt.Sprintf("%v is back", a))
+}
+func (s *leasedQueue) ReusesClaim(roost.TaskID) bool { return false }
 func (s *leasedQueue) AssignTask(roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
 	return roost.AttemptID{}, false
 }
@@ -118,6 +127,9 @@ func (d *Dispatcher) naiveNextTick(now roost.BootTime) (at roost.BootTime, ok bo
 		default:
 			for _, c := range n.claims {
 				consider(c.leaseEnd(d.options.KillGrace))
+				if due, ok := c.silenceDue(n.awaySince); ok {
+					consider(due)
+				}
 			}
 		}
 	}
@@ -283,7 +295,9 @@ func (w *dispatcherPair) compare() {
 				w.counts[fmt.Sprintf("%T", e)]++
 			}
 		}
-		texts[i] += fmt.Sprint(d.ShrunkRequests())
+		texts[i] += fmt.Sprint(d.ShrunkRequests(), w.queues[i].silences)
+		w.counts["silence"] += len(w.queues[i].silences)
+		w.queues[i].silences = nil
 	}
 	if texts[0] != texts[1] {
 		w.Fatalf("at %v: got\n%s, want\n%s", w.now, texts[0], texts[1])
@@ -318,6 +332,9 @@ func TestDeadlines(t *testing.T) {
 		if what := fmt.Sprintf("%T", e); seen[what] < 20 {
 			t.Errorf("%d times %s: that is no trial of it", seen[what], what)
 		}
+	}
+	if seen["silence"] < 20 {
+		t.Errorf("%d silences: that is no trial of them", seen["silence"])
 	}
 }
 

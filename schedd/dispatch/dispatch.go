@@ -38,10 +38,13 @@ type JobQueue interface {
 	IsLive(roost.AttemptID) bool
 	// Lease returns how long a claim for the request lives without renewal.
 	Lease(RequestID) time.Duration
-	// LostAfter returns for how long the node of a task of the request must be silent
-	// before the task is given up; 0: until its lease has ended. With overlap that may be
-	// sooner: the job allows two attempts at once.
-	LostAfter(RequestID) (silence time.Duration, overlap bool)
+	// SilenceRules returns what follows when the node of a task of the request is silent.
+	SilenceRules(RequestID) SilenceRules
+	// RecordSilence records that the node of an attempt has been silent for the time that
+	// the rules of its request say.
+	RecordSilence(attempt roost.AttemptID, node string)
+	// RecordReturn records that the node of an attempt answers, and has the attempt.
+	RecordReturn(roost.AttemptID)
 	// RuntimeBound returns how long a task of the request may run, 0 for any time, and
 	// the reservation that it names.
 	RuntimeBound(RequestID) (walltime time.Duration, reservation string)
@@ -53,6 +56,14 @@ type JobQueue interface {
 	InsideAllocs(RequestID) (InsideAllocs, bool)
 	// AssignInside is Assign for a claim inside an alloc.
 	AssignInside(request RequestID, alloc roost.TaskID, node, address string, claim uint64) (roost.AttemptID, bool)
+}
+
+// SilenceRules say what follows when the node of a task is silent.
+type SilenceRules struct {
+	NotedAfter time.Duration // when the queue is told of it; 0: never
+	// when the task is given up; 0: when its lease has ended
+	LostAfter time.Duration
+	Overlap   bool // that may be before its lease has ended: the job allows two attempts at once
 }
 
 // TimerOptions are the dispatcher's times.
@@ -175,7 +186,7 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 		Lease: d.jobQueue.Lease(g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
 		gang: of,
 	}
-	c.lostAfter, c.overlap = d.jobQueue.LostAfter(g.Request)
+	c.silence = d.jobQueue.SilenceRules(g.Request)
 	if of != nil {
 		of.claims = append(of.claims, c)
 	}
@@ -270,8 +281,8 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 // claim that is too old.
 func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 	n := d.nodes[c.Node]
-	if c.releaseAtEnd || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
-		d.isAvailable(now, c) {
+	if c.releaseAtEnd || c.resizing || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
+		d.isAvailable(now, c) || allocsOf(d).isTooMuch(c) {
 		d.release(c)
 		return
 	}
@@ -294,7 +305,7 @@ func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 func activate(d *Dispatcher, now roost.BootTime, c *Claim, attempt roost.AttemptID) {
 	d.dropIdle(c)
 	c.reservedUntil = 0
-	c.Attempt, c.Running, c.vacating, c.withCheckpoint = attempt, false, false, false
+	c.Attempt, c.Running, c.vacating, c.withCheckpoint, c.resizing = attempt, false, false, false, false
 	d.setState(now, c, Busy)
 	d.busy[attempt.Task] = c
 	d.emit(ActivateClaim{c.Node, c.ID, attempt})

@@ -22,6 +22,8 @@ type naiveJobQueue struct {
 	// tasks whose next attempt is to run on the claim of the last one
 	restarts   map[int]bool
 	lostAfter  time.Duration
+	notedAfter time.Duration
+	silent     int // attempts whose node is silent
 	mayOverlap bool
 
 	walltime    time.Duration
@@ -46,9 +48,16 @@ func (b *naiveJobQueue) InsideAllocs(RequestID) (InsideAllocs, bool) { return In
 func (b *naiveJobQueue) AssignInside(RequestID, roost.TaskID, string, string, uint64) (roost.AttemptID, bool) {
 	panic("nothing is inside")
 }
-func (b *naiveJobQueue) LostAfter(RequestID) (time.Duration, bool) {
-	return b.lostAfter, b.mayOverlap
+func (b *naiveJobQueue) SilenceRules(RequestID) SilenceRules {
+	return SilenceRules{NotedAfter: b.notedAfter, LostAfter: b.lostAfter, Overlap: b.mayOverlap}
 }
+func (b *naiveJobQueue) RecordSilence(a roost.AttemptID, _ string) {
+	if !b.IsLive(a) {
+		panic(fmt.Sprintf("%v is silent, and not live", a))
+	}
+	b.silent++
+}
+func (b *naiveJobQueue) RecordReturn(roost.AttemptID)    { b.silent = 0 }
 func (b *naiveJobQueue) ReusesClaim(t roost.TaskID) bool { return b.restarts[t.Index] }
 func (b *naiveJobQueue) AssignTask(t roost.TaskID, node, _ string, claim uint64) (roost.AttemptID, bool) {
 	n := slices.Index(b.ready, t.Index)

@@ -36,7 +36,7 @@ func (d *Dispatcher) Adopt(now roost.BootTime, live []RecoveredAttempt) {
 			alloc: l.Alloc,
 		}
 		c.Grant.Alloc = l.AllocClaim
-		c.lostAfter, c.overlap = d.jobQueue.LostAfter(l.Request)
+		c.silence = d.jobQueue.SilenceRules(l.Request)
 		if mutant.Active(mutant.LeasesExpireOnRestart) {
 			c.leaseSent -= c.Lease
 		}
@@ -99,6 +99,9 @@ func (d *Dispatcher) reconcile(now roost.BootTime, n *nodeState, p ReportedClaim
 		d.emit(ReleaseClaim{n.name, p.Claim})
 	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Exited):
 		c.Running = c.Running || p.Running
+		if c.silence.NotedAfter > 0 && c.State == Busy {
+			d.jobQueue.RecordReturn(c.Attempt)
+		}
 		c.Placement, c.Grant.GrantID = p.Placement, p.Grant
 		if p.Waiting != c.Waiting {
 			d.setWaiting(c, p.Waiting, now, 0)
@@ -142,12 +145,14 @@ func (d *Dispatcher) Disconnected(now roost.BootTime, nodeName string) {
 		return
 	}
 	n.connected, n.awaySince = false, now
-	d.deadlines().scheduleNode(n)
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
-		if c := n.claims[id]; c.State == Idle || c.State == Restarting {
+		c := n.claims[id]
+		c.silenceNoted = false
+		if c.State == Idle || c.State == Restarting {
 			d.removeClaim(c)
 		}
 	}
+	d.deadlines().scheduleNode(n)
 }
 
 // Tick does what time asks for.
@@ -184,12 +189,24 @@ func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
-		if c := n.claims[id]; now >= c.lostAt(n.awaySince, d.options.KillGrace) {
+		c := n.claims[id]
+		d.deadlines().noteSilence(now, n, c)
+		if now >= c.lostAt(n.awaySince, d.options.KillGrace) {
 			why := "its node was away for longer than the lease"
-			if c.overlap && now < c.leaseEnd(d.options.KillGrace) {
+			if c.silence.Overlap && now < c.leaseEnd(d.options.KillGrace) {
 				why = "its node was silent for longer than lost_after, and may run it still"
 			}
 			d.loseClaim(c, why)
+		}
+	}
+}
+
+// noteSilence tells the queue of an attempt whose node has been silent for a while.
+func (d deadlineSchedule) noteSilence(now roost.BootTime, n *nodeState, c *Claim) {
+	if at, ok := c.silenceDue(n.awaySince); ok && now >= at {
+		c.silenceNoted = true
+		if c.State == Busy {
+			d.jobQueue.RecordSilence(c.Attempt, n.name)
 		}
 	}
 }

@@ -63,3 +63,35 @@ func checkTotals(d *Dispatcher) {
 		panic(fmt.Sprintf("dispatch: requests hold %v, and are thought to hold %v", want, d.totals))
 	}
 }
+
+// NoteResizing notes that the startd of an attempt is asked for another size of its
+// claim. Until it has answered nobody knows which size the claim has, so it takes no
+// other task.
+func NoteResizing(d *Dispatcher, a roost.AttemptID) {
+	if c := d.busy[a.Task]; c != nil && c.Attempt == a && c.State == Busy {
+		c.resizing = true
+	}
+}
+
+// Resized notes what the claim of an attempt has now, and for which request. It is
+// called when its startd has answered, whatever it has said.
+func Resized(d *Dispatcher, a roost.AttemptID, r RequestID, size roost.Resources) {
+	c := d.busy[a.Task]
+	if c == nil || c.Attempt != a {
+		return
+	}
+	c.resizing = false
+	if c.Request == r && c.Resources == size {
+		return
+	}
+	n := d.nodes[c.Node]
+	d.removeFromNode(n, c.ID)
+	d.shrunkRequests[c.Request] = true
+	c.shrunk = c.shrunk || !c.Resources.FitsIn(size)
+	c.Request, c.Resources = r, size
+	d.addToNode(n, c)
+	d.inside.woken[a.Task.Job.Seq] = true // an alloc may have room now
+	if c.isInside() {
+		d.inside.woken[c.alloc.Job.Seq] = true
+	}
+}

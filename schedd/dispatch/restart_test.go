@@ -93,6 +93,41 @@ func TestRestartWithoutNode(t *testing.T) {
 	}
 }
 
+// TestSilence checks when the queue is told that the node of an attempt is silent. It is
+// told once for each silence, and when the node answers again.
+func TestSilence(t *testing.T) {
+	w := newTestPool(t, 4, 1, 1)
+	w.machines["n0"].up = true
+	w.b.notedAfter = 15 * time.Second
+	grant := roost.GrantID{Epoch: 1, ID: 1}
+	w.d.Granted(w.now, Grant{GrantID: grant, Node: "n0", Address: "unix:/n0"})
+	w.d.Connected(w.now, "n0", nil)
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: grant, Claim: 7, AdSequence: 1})
+	attempt := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+	for range 2 {
+		w.d.Disconnected(w.now, "n0")
+		if at, ok := w.d.NextTick(w.now); !ok || at != w.now+w.b.notedAfter {
+			t.Fatalf("the next tick is due after %v, want %v", at-w.now, w.b.notedAfter)
+		}
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{w.b.notedAfter - 1, 0}, {1, 1}, {time.Second, 1}} {
+			w.now += c.after
+			w.d.Tick(w.now)
+			w.d.Check()
+			if w.b.silent != c.want || w.b.lost != 0 {
+				t.Fatalf("%d attempts are silent and %d lost, want %d and none", w.b.silent, w.b.lost, c.want)
+			}
+		}
+		w.d.Connected(w.now, "n0", []ReportedClaim{{Claim: 7, Grant: grant, Attempt: attempt, Running: true}})
+		w.d.Check()
+		if w.b.silent != 0 {
+			t.Fatal("the node answers, and the queue does not know it")
+		}
+	}
+}
+
 // TestLostAfter checks when a task of a silent node is given up. Without overlap that is
 // never before the end of its lease.
 func TestLostAfter(t *testing.T) {

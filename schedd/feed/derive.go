@@ -207,7 +207,8 @@ func isAction(t queue.EventType) bool {
 		eventlog.Returned, eventlog.RunRequested, eventlog.RunDenied, eventlog.NodesReleased,
 		eventlog.BecameReady, eventlog.BecameUnready, eventlog.BackoffEnded,
 		eventlog.Ticked, eventlog.TickSkipped, eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced,
-		eventlog.Evicted, eventlog.SurgeChanged:
+		eventlog.Evicted, eventlog.SurgeChanged, eventlog.ResizeRequested, eventlog.Resized,
+		eventlog.ResizeRefused, eventlog.Scaled:
 		return true
 	}
 	return false
@@ -219,7 +220,7 @@ func jobActions(job accounting.JobKey, e *queue.JobEvent) []accounting.JobAction
 	switch e.Type {
 	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.OwnerSuspended,
 		eventlog.OwnerResumed, eventlog.BecameReady, eventlog.BecameUnready,
-		eventlog.BackoffEnded, eventlog.Evicted:
+		eventlog.BackoffEnded, eventlog.Evicted, eventlog.Resized, eventlog.ResizeRefused:
 		a.Index = e.Index
 		if e.Image != nil && a.Reason == "" {
 			a.Reason = e.Image.Describe()

@@ -153,18 +153,61 @@ func cloneBytes(b []byte) []byte { return append([]byte(nil), b...) }
 // Append writes a batch, which is on disk when it returns nil. Otherwise it can be called
 // again with the same batch.
 func (j *Journal) Append(events []queue.JobEvent) error {
+	_, err := j.AppendPart(events, nil)
+	return err
+}
+
+// AppendPart is Append for the first n of the events. Those are all but where a batch of
+// a replicated journal would have more than MaxReplicatedBatch. It is cut before a
+// submission or a change of a job, and where mayCut says so.
+func (j *Journal) AppendPart(events []queue.JobEvent, mayCut func(i int) bool) (n int, err error) {
 	if len(events) == 0 {
-		return nil
+		return 0, nil
 	}
 	j.point(failpoint.ScheddBeforeAppend)
+	n = j.encodeBatch(events, mayCut)
+	if err := j.appendBatch(n); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// encodeBatch encodes as many events as a batch may have, and returns their number.
+func (j *Journal) encodeBatch(events []queue.JobEvent, mayCut func(i int) bool) (n int) {
 	j.batch = j.batch[:0]
+	cut, size := 0, 0 // where the batch may end at the latest
 	for i := range events {
+		if j.replicate != nil && i > 0 && (beginsChange(&events[i]) || mayCut != nil && mayCut(i)) {
+			cut, size = i, len(j.batch)
+		}
 		j.event = queue.AppendEvent(j.event[:0], &events[i])
 		j.batch = appendEvent(j.batch, j.event)
+		if len(j.batch) > MaxReplicatedBatch && cut > 0 {
+			j.batch = j.batch[:size]
+			return cut
+		}
 	}
+	return len(events)
+}
+
+// beginsChange reports whether an event is the first of a submission, or of a change of a
+// job. These have the texts of jobs, which may be large. The jobs of a submission are in
+// one batch: its key stands for all of them.
+func beginsChange(e *queue.JobEvent) bool {
+	switch e.Type {
+	case queue.Submitted:
+		return e.Submission.PartIndex == 0
+	case queue.Altered, queue.Revised, queue.Returned:
+		return true
+	}
+	return false
+}
+
+// appendBatch writes the encoded batch, which has so many events.
+func (j *Journal) appendBatch(events int) error {
 	size := len(j.batch)
 	if j.replicate != nil {
-		return j.appendReplicated(len(events))
+		return j.appendReplicated(events)
 	}
 	err := j.log.Write(j.batch)
 	j.batch, j.event = limitBuffer(j.batch), limitBuffer(j.event)
@@ -178,7 +221,7 @@ func (j *Journal) Append(events []queue.JobEvent) error {
 	}
 	j.point(failpoint.ScheddAfterFsync)
 	if j.size.Add(int64(size)); j.observer != nil {
-		j.observer.NoteAppended(len(events), number)
+		j.observer.NoteAppended(events, number)
 	}
 	return nil
 }

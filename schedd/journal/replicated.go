@@ -23,6 +23,15 @@ import (
 // committed there. The numbers make that idempotent: a batch that is in the journal is
 // not added again, and one that would leave a gap is refused.
 
+// Bounds of a replicated journal, in bytes. A batch becomes an entry of the replicated
+// log, which may have 32 MiB. Beyond MaxReplicatedBatch it is cut wherever it may be: a
+// large entry holds up those behind it, and the heartbeats. Where it may not be cut it
+// has at most one submission, and the rest of a turn.
+const (
+	MaxReplicatedBatch = 4 << 20
+	MaxSubmission      = 16 << 20
+)
+
 // ReplicateFunc commits a batch with its number, and returns when AddBatch has put it
 // into this journal. After an error it is unknown whether the batch is committed.
 type ReplicateFunc func(number uint64, batch []byte) error

@@ -3,8 +3,12 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -202,4 +206,92 @@ func TestDamagedExport(t *testing.T) {
 	if err := Import(t.TempDir(), host, bytes.NewReader(wrong)); err == nil {
 		t.Error("a record of an unknown kind was taken")
 	}
+}
+
+// TestLargeBatches checks that the events of many large submissions become batches that
+// an entry of the replicated log can have. No submission is in two of them.
+func TestLargeBatches(t *testing.T) {
+	r, q := newReplicated(t)
+	var batches [][]queue.JobEvent
+	largest := 0
+	r.leader.replicate = func(number uint64, batch []byte) error {
+		largest = max(largest, len(batch))
+		var events []queue.JobEvent
+		if err := EachEvent(batch, func(e *queue.JobEvent) { events = append(events, *e) }); err != nil {
+			return err
+		}
+		batches = append(batches, events)
+		return r.replicate(number, batch)
+	}
+	large := strings.Repeat("x", 1<<20)
+	var events []queue.JobEvent
+	for i := range 14 { // 42 MiB, where an entry has 32
+		var specs []queue.SubmitSpec
+		for range 3 {
+			specs = append(specs, queue.SubmitSpec{Ad: testAd(t, `[Cmd = "/bin/true"; Script = "`+large+`"]`), Count: 1})
+		}
+		some, _, _, err := q.SubmitJobs(epoch, alice, fmt.Sprint("large", i), specs,
+			queue.SubmitLimits{MaxLog: MaxSubmission})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range some {
+			q.Apply(e)
+		}
+		events = append(events, some...)
+	}
+	for rest := events; len(rest) > 0; {
+		n, err := r.leader.AppendPart(rest, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if largest > MaxReplicatedBatch || len(batches) != 14 {
+		t.Errorf("%d batches of up to %d bytes", len(batches), largest)
+	}
+	for i, b := range batches {
+		if first := b[0].Submission; first.PartIndex != 0 || len(b)%3 != 0 {
+			t.Errorf("batch %d has %d events and begins with job %d of submission %s", i, len(b), first.PartIndex,
+				first.Key)
+		}
+	}
+	checkSameQueue(t, r.queue, q)
+}
+
+// TestBatchesOfTurns checks that a batch without a submission is cut between turns alone.
+func TestBatchesOfTurns(t *testing.T) {
+	r, _ := newReplicated(t)
+	var sizes []int
+	r.leader.replicate = func(number uint64, batch []byte) error {
+		n := 0
+		err := EachEvent(batch, func(*queue.JobEvent) { n++ })
+		sizes = append(sizes, n)
+		return errors.Join(err, r.leader.AddBatch(number, batch))
+	}
+	reason := strings.Repeat("x", 1<<20)
+	events := make([]queue.JobEvent, 40)
+	for i := range events {
+		events[i] = queue.JobEvent{Type: queue.Held, Job: 1, Time: epoch.UnixNano(), Reason: reason}
+	}
+	from := 0
+	for from < len(events) {
+		n, err := r.leader.AppendPart(events[from:], func(i int) bool { return (from+i)%3 == 0 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		from += n
+	}
+	if want := []int{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1}; !slices.Equal(sizes, want) {
+		t.Errorf("batches of %d events, and not of %d", sizes, want)
+	}
+}
+
+func testAd(t testing.TB, text string) *classad.Ad {
+	t.Helper()
+	ad, err := classad.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ad
 }

@@ -97,6 +97,7 @@ type LeaderConn struct {
 	lastPolicy   *wire.Policy            // what administrators have set, as it was heard last
 	lostTasks    map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	nodeFailures nodeFailures
+	starts       startErrors
 }
 
 // New returns one without a leader.

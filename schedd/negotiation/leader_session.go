@@ -159,6 +159,7 @@ func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now ti
 		delete(n.lastUpdates, id)
 		delete(n.explanations, id)
 		l.reasons.DeleteReason(id)
+		l.starts.forget(id)
 		delete(l.lostTasks, id)
 		n.notifyWaiters(id)
 	}
@@ -302,6 +303,7 @@ func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
 		}
 		l.stream.explanations[id] = m.Unplaced.GetExplanation()
 		l.reasons.SetReason(id, m.Unplaced.GetExplanation())
+		l.starts.note(id, m.Unplaced.GetExplanation(), l.loop.Now())
 		l.stream.notifyWaiters(id)
 	}
 }

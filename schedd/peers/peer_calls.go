@@ -96,21 +96,45 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 	return err
 }
 
+// failoverPause is for how long the queue of the cell is left alone when nobody leads it.
+const failoverPause = 50 * time.Millisecond
+
 // callPeerWithin calls a single neighbour, which has to send something within
-// peerTimeout. f calls alive whenever the neighbour does.
+// peerTimeout. f calls alive whenever the neighbour does. It is called again if nobody
+// leads the queue of the cell, and nothing has come.
 func (n *Peers) callPeerWithin(ctx context.Context, name string,
 	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
 	defer late.Stop()
-	err := n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
-		return f(ctx, client, func() { late.Reset(peerTimeout) })
-	})
+	begun := false
+	var err error
+	for {
+		err = n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+			return f(ctx, client, func() {
+				begun = true
+				late.Reset(peerTimeout)
+			})
+		})
+		if !isUnreachable(err) || name != n.CellQueue || begun || !pauseFor(ctx, failoverPause) {
+			break
+		}
+	}
 	if isUnreachable(err) {
 		return fmt.Errorf("%s %w", name, err)
 	}
 	return err
+}
+
+// pauseFor waits, and reports whether ctx has not ended.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // WhyPeer asks a peer why its job waits.
@@ -120,6 +144,39 @@ func (n *Peers) WhyPeer(ctx context.Context, host string, req *wire.WhyRequest) 
 		return err
 	})
 	return reply, err
+}
+
+// JobsOfPeer returns the jobs that words of a user name at a peer. It is no error if
+// there is none.
+func (n *Peers) JobsOfPeer(ctx context.Context, host string, who queue.CallerIdentity,
+	query *wire.QueryRequest) (rows []*wire.JobStatus, err error) {
+	err = n.QueryPeerWithin(ctx, host, &wire.NeighbourQuery{User: who.User, Uid: who.UID, Query: query},
+		func(row *wire.JobStatus) error {
+			if row.GetRefused() == nil {
+				rows = append(rows, row)
+			}
+			return nil
+		})
+	if errors.Is(err, roost.NotFound) {
+		return nil, nil
+	}
+	return rows, err
+}
+
+// QueryPeerWithin passes on the rows of a single peer that has to send something within
+// peerTimeout.
+func (n *Peers) QueryPeerWithin(ctx context.Context, host string, q *wire.NeighbourQuery,
+	to func(*wire.JobStatus) error) error {
+	return n.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
+		stream, err := client.Query(ctx, q)
+		return forwardStream(stream, err, func(row *wire.JobStatus) error {
+			alive()
+			if of, _ := n.RemoteHost(row.GetId()); of != host && row.GetRefused() == nil {
+				return nil
+			}
+			return to(row)
+		})
+	})
 }
 
 // PeerEvents passes on the events of a job of a peer.
@@ -157,9 +214,11 @@ func (n *Peers) SubmitTo(ctx context.Context, name string, req *wire.NeighbourSu
 // each job.
 func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest,
 	who queue.CallerIdentity) (reply *wire.ActReply) {
+	act := proto.CloneOf(req)
 	err := n.callPeerWithin(ctx, host,
 		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
-			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: req, Uid: who.UID, Gid: who.GID})
+			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: act, Uid: who.UID, Gid: who.GID})
+			act.Again = true // it may have been done
 			return rpc.FromStatus(err)
 		})
 	if err == nil {
@@ -174,21 +233,25 @@ func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest
 }
 
 // SplitAct cuts an act into one for each row of jobs of one schedd. The name of this
-// schedd is empty, and has the jobs of hosts that are not passed on to.
-func (n *Peers) SplitAct(req *wire.ActRequest, passTo func(host string) bool) (nodes []string,
+// schedd is empty, and has the jobs of hosts that are not passed on to. A word for which
+// isAlone is true has a part for itself.
+func (n *Peers) SplitAct(req *wire.ActRequest, passTo, isAlone func(word string) bool) (nodes []string,
 	parts []*wire.ActRequest) {
+	wasAlone := false
 	for _, word := range req.GetSelection().GetSelectors() {
 		host, there := n.RemoteHost(word)
 		if !there || !n.HasPeer(host) || !passTo(host) {
 			host = ""
 		}
-		if len(nodes) == 0 || nodes[len(nodes)-1] != host {
+		alone := isAlone(word)
+		if len(nodes) == 0 || nodes[len(nodes)-1] != host || alone || wasAlone {
 			part := proto.CloneOf(req)
 			part.Selection.Selectors = nil
 			nodes, parts = append(nodes, host), append(parts, part)
 		}
 		last := parts[len(parts)-1].Selection
 		last.Selectors = append(last.Selectors, word)
+		wasAlone = alone
 	}
 	if len(nodes) == 0 {
 		return []string{""}, []*wire.ActRequest{req}

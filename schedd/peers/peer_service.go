@@ -2,11 +2,10 @@ package peers
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"google.golang.org/grpc"
-
-	"fmt"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/account"
@@ -46,6 +45,8 @@ type Service struct {
 	// WatchFor sends how jobs fare, as every user may know.
 	WatchFor func(ctx context.Context, req *wire.WatchRequest, who queue.CallerIdentity,
 		to func(*wire.WatchEvent) error) error
+	// WaitsFor returns what the tasks of the schedd wait for.
+	WaitsFor func(ctx context.Context) (*wire.WaitSummary, error)
 	// ShellFor carries a shell in a task, if the user may enter it.
 	ShellFor func(ctx context.Context, first *wire.ShellInput, who queue.CallerIdentity,
 		receive func() (*wire.ShellInput, error), send func(*wire.ShellOutput) error) error
@@ -142,6 +143,11 @@ func (n *Service) Watch(req *wire.NeighbourWatch, stream grpc.ServerStreamingSer
 		who = n.remoteSubmitter(req.GetUser())
 	}
 	return n.WatchFor(stream.Context(), req.GetRequest(), who, stream.Send)
+}
+
+// Waits implements wire.NeighbourServer.
+func (n *Service) Waits(ctx context.Context, _ *wire.WaitsRequest) (*wire.WaitSummary, error) {
+	return n.WaitsFor(ctx)
 }
 
 // Shell implements wire.NeighbourServer. Users have shells in their own tasks in the

@@ -34,6 +34,9 @@ const (
 // Peers holds the other schedds, and how each was when it was last asked.
 type Peers struct {
 	localName string
+	// CellQueue is the name of the queue of the cell, empty if there is none. When it
+	// gets another leader it is silent for a moment, and asked again.
+	CellQueue string
 	identity  *rpc.Identity
 	log       *slog.Logger
 
@@ -42,6 +45,8 @@ type Peers struct {
 
 	mu     sync.Mutex
 	byName map[string]*peerSchedd
+
+	waits poolWaits
 }
 
 // peerSchedd is another schedd.

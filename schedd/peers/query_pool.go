@@ -46,7 +46,11 @@ func (n *Peers) QueryAll(ctx context.Context, req *wire.PoolQuery, who queue.Cal
 			if p.node == n.localName {
 				src.err = local(ctx, p.query, add)
 			} else {
-				src.err = n.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User, Uid: who.UID},
+				query := n.queryPeer
+				if p.isNamed {
+					query = n.QueryPeerWithin
+				}
+				src.err = query(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User, Uid: who.UID},
 					func(row *wire.JobStatus) error {
 						return add(ListRow{SubmittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), Status: row})
 					})

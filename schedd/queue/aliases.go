@@ -36,6 +36,8 @@ type (
 	IndexRange = eventlog.IndexRange
 	// AttemptExit is how an attempt ended.
 	AttemptExit = eventlog.AttemptExit
+	// StoredOutput names the output of an attempt that is on the checkpoint server.
+	StoredOutput = eventlog.StoredOutput
 	// ExitCause says why an attempt ended.
 	ExitCause = eventlog.ExitCause
 	// ResourceUsage is what an attempt used beside time.
@@ -62,10 +64,18 @@ const (
 	CheckpointFailed = eventlog.CheckpointFailed
 	Altered          = eventlog.Altered
 	Revised          = eventlog.Revised
+	Ticked           = eventlog.Ticked
+	TickSkipped      = eventlog.TickSkipped
 	BecameReady      = eventlog.BecameReady
 	BecameUnready    = eventlog.BecameUnready
 	UpdateChanged    = eventlog.UpdateChanged
 	Replaced         = eventlog.Replaced
+	Evicted          = eventlog.Evicted
+	BackoffEnded     = eventlog.BackoffEnded
+	Scaled           = eventlog.Scaled
+	SurgeChanged     = eventlog.SurgeChanged
+	Resized          = eventlog.Resized
+	ResizeRefused    = eventlog.ResizeRefused
 	Returned         = eventlog.Returned
 )
 
@@ -89,8 +99,9 @@ const (
 
 // What a new revision of a service does to its tasks, see package jobad.
 const (
-	NoEffect = jobad.NoEffect
-	InPlace  = jobad.InPlace
+	NoEffect   = jobad.NoEffect
+	InPlace    = jobad.InPlace
+	ResizeTask = jobad.ResizeTask
 )
 
 // MaxGangSize bounds how many tasks start together.

@@ -130,7 +130,7 @@ func (q *requestIndex) WakeInside(set uint64) {
 	}
 }
 
-// leaveAlloc is for a job that leaves the queue.
+// leaveAlloc is for a job that leaves the queue, or its alloc set.
 func leaveAlloc(q *jobTable, j *job) {
 	if in := j.spec.Inside.Alloc; in != 0 {
 		q.inside[in] = slices.DeleteFunc(q.inside[in], func(seq uint64) bool { return seq == j.seq })
@@ -165,7 +165,9 @@ func (q taskDecisions) removeInside(now time.Time, who CallerIdentity, t TaskSel
 				continue
 			}
 		}
-		more, err := q.decideChange(now, who, inner, eventlog.JobEvent{Type: eventlog.RemovalRequested, Force: force,
+		owner := who
+		owner.Admin = true // of what is inside, whosever it is
+		more, err := q.decideChange(now, owner, inner, eventlog.JobEvent{Type: eventlog.RemovalRequested, Force: force,
 			Reason: fmt.Sprintf("its alloc %v was removed", t)},
 			func(s roost.TaskState) bool { return !s.IsFinal() })
 		if err == nil { // else all of them have ended
@@ -193,28 +195,110 @@ func (q statusView) insideReason(j *job, i int) string {
 	return fmt.Sprintf("waits until its alloc %v has room for %v", id.Task(i), j.class(i).spec.Resources)
 }
 
-// openReason says what is inside an alloc that is open.
-func (q statusView) openReason(set *job, i int) string {
-	inside := 0
-	for _, seq := range q.inside[set.seq] {
-		j := q.jobs[seq]
-		for k, s := range j.state {
-			if r := j.records.Own(k); s.IsActive() && r.AllocIndex == i {
-				inside++
-			}
+// AllocStatus is what is inside an alloc set, or inside one alloc of it.
+type AllocStatus struct {
+	Open     int             // allocs that have a machine
+	Tasks    int             // inside, that run or are about to
+	Inside   roost.Resources // what these ask for, together
+	Jobs     []roost.JobID   // that are to be inside and have not ended, at most maxAllocJobs
+	MoreJobs int             // further such jobs
+	Users    []string        // whose jobs may be inside besides its owner's
+}
+
+// maxAllocJobs bounds the jobs inside an alloc set that are told of.
+const maxAllocJobs = 32
+
+// allocStatus tells what is inside an alloc set; nil for a job that is none. With an
+// index that is not below 0 it is about that alloc.
+func (q statusView) allocStatus(set *job, index int) *AllocStatus {
+	if !set.spec.IsAlloc {
+		return nil
+	}
+	a := &AllocStatus{Users: set.spec.AllocUsers, Open: int(set.counts[roost.Running])}
+	if index >= 0 {
+		a.Open = 0
+		if set.state[index] == roost.Running {
+			a.Open = 1
 		}
 	}
-	switch inside {
+	for _, seq := range slices.Sorted(slices.Values(q.inside[set.seq])) {
+		j := q.jobs[seq]
+		if j.isFinal() || index >= 0 && !j.spec.Inside.Anywhere && index >= len(j.state) {
+			continue
+		}
+		if len(a.Jobs) < maxAllocJobs {
+			a.Jobs = append(a.Jobs, j.id(q.host))
+		} else {
+			a.MoreJobs++
+		}
+		q.addTasksInside(a, j, index)
+	}
+	return a
+}
+
+// addTasksInside adds the tasks of a job that run inside an alloc. An index below 0
+// stands for all allocs.
+func (q statusView) addTasksInside(a *AllocStatus, j *job, index int) {
+	if j.active == 0 {
+		return
+	}
+	first, last := 0, len(j.state)-1
+	if index >= 0 && !j.spec.Inside.Anywhere { // each task is in the alloc of its own index
+		first, last = index, index
+	}
+	for i := first; i <= last; i++ {
+		if r := j.records.Own(i); j.state[i].IsActive() && (index < 0 || r.AllocIndex == index) {
+			a.Tasks++
+			a.Inside = a.Inside.Add(j.class(i).request.Resources)
+		}
+	}
+}
+
+// InsideStatus says inside which alloc set the tasks of a job run.
+type InsideStatus struct {
+	Set      roost.JobID
+	Anywhere bool         // inside any alloc that has room; else inside that of the same index
+	Alloc    roost.TaskID // of a task that runs; zero otherwise
+}
+
+// insideStatus tells inside which alloc set a job is; nil for a job on machines. With an
+// index that is not below 0 it tells inside which alloc that task is.
+func (q statusView) insideStatus(j *job, index int) *InsideStatus {
+	if j.spec.Inside.Alloc == 0 {
+		return nil
+	}
+	in := &InsideStatus{Set: roost.JobID{Seq: j.spec.Inside.Alloc, Host: q.host}, Anywhere: j.spec.Inside.Anywhere}
+	if index >= 0 && j.state[index].IsActive() {
+		in.Alloc = in.Set.Task(j.records.Own(index).AllocIndex)
+	}
+	return in
+}
+
+// addAllocs adds what is inside an alloc set, or inside which one a job is. With an index
+// that is not below 0 it is about that task.
+func (q statusView) addAllocs(s *JobStatus, j *job, index int) {
+	if len(j.state) == 1 {
+		index = 0
+	}
+	s.Alloc, s.Inside = q.allocStatus(j, index), q.insideStatus(j, index)
+}
+
+// openReason says what is inside an alloc that is open.
+func (q statusView) openReason(set *job, i int) string {
+	switch inside := q.allocStatus(set, i).Tasks; inside {
 	case 0:
 		return "held open, nothing inside"
 	case 1:
 		return "held open, 1 task inside"
+	default:
+		return fmt.Sprintf("held open, %d tasks inside", inside)
 	}
-	return fmt.Sprintf("held open, %d tasks inside", inside)
 }
 
 // checkAllocs checks that no task inside an alloc set is outside its alloc. Those inside
-// an alloc have no more than it has (S9).
+// an alloc have no more than it has (S9). Where the set was altered only the machines
+// know that: one makes an alloc smaller when what was inside has ended there, which may
+// be recorded later.
 func (q *requestIndex) checkAllocs() {
 	for set, jobs := range q.inside {
 		held := map[int]roost.Resources{}
@@ -225,7 +309,7 @@ func (q *requestIndex) checkAllocs() {
 			}
 			q.addInside(j, held)
 		}
-		if s := q.jobs[set]; s != nil {
+		if s := q.jobs[set]; s != nil && s.spec.Alterations == 0 {
 			for i, sum := range held {
 				if has := s.class(i).request.Resources; !sum.FitsIn(has) {
 					panic(fmt.Sprintf("queue: %v has %v, and what is inside %v", s.id(q.host).Task(i), has, sum))

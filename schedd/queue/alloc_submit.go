@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -46,14 +49,53 @@ func (r *allocResolver) findSet(text string) (spec *jobad.JobSpec, tasks int, id
 		return nil, 0, id, fmt.Errorf("%w: there is no alloc set %v: roost jobs lists those that there are",
 			roost.NotFound, id)
 	}
-	if !r.caller.Owns(j.submission.owner, j.submission.uid) {
-		return nil, 0, id, fmt.Errorf("%w: %v belongs to %s, who alone may submit into it", roost.PermissionDenied, id,
-			j.submission.owner)
+	if !r.mayUse(j) {
+		return nil, 0, id, fmt.Errorf("%w: %v belongs to %s, who has not allowed that: %s allows it with roost alloc "+
+			"allow %d %s", roost.PermissionDenied, id, j.submission.owner, j.submission.owner, id.Seq, r.callerName(j))
 	}
-	if j.isFinal() {
+	switch {
+	case j.isFinal():
 		return nil, 0, id, fmt.Errorf("%v: %w: it holds nothing any more: submit an alloc set anew", id, roost.Finished)
+	case isLeaving(j):
+		return nil, 0, id, fmt.Errorf("%v: %w: it was removed, and its last allocs end: submit an alloc set anew", id,
+			roost.Finished)
 	}
-	return &j.spec.JobSpec, len(j.state), roost.JobID{Seq: id.Seq, Host: r.host}, nil
+	return &j.spec.JobSpec, taskCount(j), roost.JobID{Seq: id.Seq, Host: r.host}, nil
+}
+
+// isLeaving reports whether no task of a job remains: those that have not ended were
+// removed.
+func isLeaving(j *job) bool {
+	for i, s := range j.state {
+		if r := j.records.Get(i); !s.IsFinal() && (r == nil || !r.RemoveWanted) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayUse reports whether the caller may submit into an alloc set: its owner may, and whom
+// the owner has named. A name without a node is of the submit node of the set.
+func (r *allocResolver) mayUse(set *job) bool {
+	if r.caller.Owns(set.submission.owner, set.submission.uid) {
+		return true
+	}
+	node := cmp.Or(r.caller.Origin, r.caller.Host)
+	return slices.ContainsFunc(set.spec.AllocUsers, func(name string) bool {
+		user, at, isForeign := strings.Cut(name, "@")
+		if !isForeign {
+			at = set.spec.SubmitHost
+		}
+		return user == r.caller.User && at == node
+	})
+}
+
+// callerName is the caller as the owner of an alloc set names them.
+func (r *allocResolver) callerName(set *job) string {
+	if node := cmp.Or(r.caller.Origin, r.caller.Host); node != set.spec.SubmitHost && node != "" {
+		return r.caller.User + "@" + node
+	}
+	return r.caller.User
 }
 
 // resolve puts the id of the alloc set into the ad of a job that is to be inside one. It
@@ -104,12 +146,19 @@ func (r *allocResolver) checkFits(p *jobad.JobSpec, spec *jobad.SubmitSpec, set 
 	return nil
 }
 
+// leavesAlloc reports whether changes take a job out of its alloc set. Its tasks then run
+// on machines of their own, and are charged for.
+func leavesAlloc(j *job, changes *classad.Ad) bool {
+	e, ok := changes.Lookup(roost.AttrInAlloc)
+	return ok && j.spec.Inside.Alloc != 0 && e.String() == "undefined"
+}
+
 // checkAllocAfter refuses a change after which a job does not fit into its alloc set. It
 // also refuses one after which what is inside an alloc set does not fit.
 func (q taskDecisions) checkAllocAfter(j *job, p *jobad.JobSpec, after *jobad.SubmitSpec) error {
-	if set := q.jobs[j.spec.Inside.Alloc]; set != nil {
+	if set := q.jobs[p.Inside.Alloc]; set != nil {
 		r := allocResolver{jobTable: q.jobTable}
-		return r.checkFits(p, after, &set.spec.JobSpec, len(set.state))
+		return r.checkFits(p, after, &set.spec.JobSpec, taskCount(set))
 	}
 	if !j.spec.IsAlloc {
 		return nil
@@ -119,9 +168,9 @@ func (q taskDecisions) checkAllocAfter(j *job, p *jobad.JobSpec, after *jobad.Su
 		if inner.isFinal() {
 			continue
 		}
-		if !inner.spec.Inside.Anywhere && len(inner.state) > after.Count {
+		if n := taskCount(inner); !inner.spec.Inside.Anywhere && n > after.Count {
 			return fmt.Errorf("%w: job %v inside has %d tasks, and there would be %d allocs: remove the job first",
-				roost.Conflict, inner.id(q.host), len(inner.state), after.Count)
+				roost.Conflict, inner.id(q.host), n, after.Count)
 		}
 		for _, c := range inner.classes {
 			if why := jobad.AllocTooSmall(c.spec.Resources, p.Resources); c.open > 0 && why != "" {

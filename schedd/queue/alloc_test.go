@@ -210,9 +210,12 @@ func TestAllocsAtRandom(t *testing.T) {
 // randomAllocStep does one thing, and returns how many tasks it has put inside an alloc.
 func (d *testQueue) randomAllocStep(rng *rand.Rand, set roost.JobID, jobs []roost.JobID) (inside int) {
 	live := d.queue.ActiveAttempts()
-	index := rng.IntN(3)
-	alloc, _ := d.queue.TaskStatus(set.Task(index))
-	switch rng.IntN(8) {
+	index := rng.IntN(5)
+	alloc, ok := d.queue.TaskStatus(set.Task(index))
+	if !ok { // the set has fewer allocs
+		return 0
+	}
+	switch rng.IntN(9) {
 	case 0, 1:
 		if alloc.Task.State == roost.Idle {
 			d.openAlloc(set, index, fmt.Sprint("n", rng.IntN(3)))
@@ -245,6 +248,16 @@ func (d *testQueue) randomAllocStep(rng *rand.Rand, set roost.JobID, jobs []roos
 		if events, err := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: jobs[rng.IntN(len(jobs))],
 			Ranges: []eventlog.IndexRange{{First: rng.IntN(2), Last: 1}}}, "", false); err == nil && rng.IntN(8) == 0 {
 			d.apply(events...)
+		}
+	case 8:
+		events, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: set},
+			JobRevision{CountOnly: true, Count: 2 + rng.IntN(4)}, SubmitLimits{})
+		for _, e := range events {
+			e.Submission.DeferredAdmission = false
+			d.apply(e)
+		}
+		if err != nil && !errors.Is(err, roost.Conflict) && !errors.Is(err, roost.Finished) {
+			d.Fatal(err)
 		}
 	}
 	return inside
@@ -303,5 +316,179 @@ func TestDrainMovesAllocs(t *testing.T) {
 	}
 	if got, _ := d.queue.TaskStatus(web.Task(1)); !strings.Contains(got.Reason, "is drained, and it waits") {
 		t.Errorf("the other one says %q", got.Reason)
+	}
+}
+
+// TestResizeAlloc has an alloc set become larger, one alloc at once and the other when
+// its machine has room. It does not become smaller than what is inside.
+func TestResizeAlloc(t *testing.T) {
+	d := newTestQueue(t)
+	set := d.submit(2, testAllocAd)
+	inside := d.submit(2, fmt.Sprintf(testInsideAd, set))
+	for i := range 2 {
+		d.openAlloc(set, i, "n1")
+		d.putInside(inside, set.Task(i), "n1")
+	}
+	resize := func(src string, count int) error {
+		events, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: set},
+			JobRevision{Ad: parseTestAd(t, src), Count: count}, SubmitLimits{})
+		for _, e := range events {
+			e.Submission.DeferredAdmission = false
+			d.apply(e)
+		}
+		return err
+	}
+	answer := func(refusals ...string) {
+		t.Helper()
+		asked := d.queue.TakeResizes()
+		if len(asked) != len(refusals) {
+			t.Fatalf("asked were %v", asked)
+		}
+		for i, r := range asked {
+			e, ok := d.queue.RecordResize(d.now, r.Attempt, r.Resources, refusals[i])
+			if !ok {
+				t.Fatalf("no answer: %v", r)
+			}
+			d.apply(e)
+		}
+	}
+	for src, want := range map[string]string{
+		"Alloc = true; RequestCpus = 2; RequestMemory = 256":                        "asks for",
+		"Alloc = true; RequestCpus = 2; RequestMemory = 1024; Requirements = false": "attribute Requirements",
+	} {
+		if err := resize(src, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+	if err := resize("Alloc = true; RequestCpus = 4; RequestMemory = 2048", 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := resize(testAllocAd, 2); !errors.Is(err, roost.Conflict) {
+		t.Errorf("while a machine is asked: %v", err)
+	}
+	answer("", "no room")
+	for i, want := range []roost.MilliCPU{4000, 2000} {
+		if st, _ := d.queue.TaskStatus(set.Task(i)); st.Resources.CPU != want {
+			t.Errorf("alloc %d has %v", i, st.Resources)
+		}
+	}
+	st, _ := d.queue.TaskStatus(set.Task(1))
+	if !strings.Contains(st.Reason, "it cannot have 4 cores and 2GiB of memory where it runs: no room") {
+		t.Errorf("got %q", st.Reason)
+	}
+	d.now = d.now.Add(resizeRetry)
+	d.apply(d.queue.Followups(d.now)...)
+	answer("")
+	if st, _ := d.queue.TaskStatus(set.Task(1)); st.Resources.CPU != 4000 {
+		t.Errorf("the second alloc has %v", st.Resources)
+	}
+}
+
+// TestShrinkAlloc has a machine make an alloc smaller after both tasks inside have ended.
+// Their ends are not recorded.
+func TestShrinkAlloc(t *testing.T) {
+	d := newTestQueue(t)
+	set := d.submit(1, testAllocAd)
+	d.openAlloc(set, 0, "n1")
+	for range 2 {
+		if _, ok := d.putInside(d.submit(1, fmt.Sprintf(testInsideAd, set)), set.Task(0), "n1"); !ok {
+			t.Fatal("a task does not start inside")
+		}
+	}
+	events, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: set},
+		JobRevision{Ad: parseTestAd(t, "Alloc = true; RequestCpus = 1; RequestMemory = 512"), Count: 1}, SubmitLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		e.Submission.DeferredAdmission = false
+		d.apply(e)
+	}
+	for _, r := range d.queue.TakeResizes() {
+		e, ok := d.queue.RecordResize(d.now, r.Attempt, r.Resources, "")
+		if !ok {
+			t.Fatalf("no answer: %v", r)
+		}
+		d.apply(e)
+	}
+	st, _ := d.queue.Status(set.Seq)
+	if st.Resources.CPU != 1000 || st.Alloc.Tasks != 2 || st.Alloc.Inside.CPU != 2000 {
+		t.Errorf("the alloc has %v, and inside are %+v", st.Resources, st.Alloc)
+	}
+}
+
+// TestCountAllocs has an alloc set get further allocs, fewer, and those again that it
+// had. What is inside by its index needs its alloc.
+func TestCountAllocs(t *testing.T) {
+	d := newTestQueue(t)
+	set := d.submit(2, testAllocAd)
+	d.submit(2, fmt.Sprintf(testInsideAd, set))
+	anywhere := d.submit(1, fmt.Sprintf(testInsideAd, set)+"; AllocPlace = \"any\"")
+	count := func(n int) error {
+		events, _, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: set},
+			JobRevision{CountOnly: true, Count: n}, SubmitLimits{})
+		for _, e := range events {
+			e.Submission.DeferredAdmission = false
+			d.apply(e)
+		}
+		return err
+	}
+	if err := count(1); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "has 2 tasks") {
+		t.Errorf("fewer allocs than a job inside needs: %v", err)
+	}
+	if err := count(4); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		d.openAlloc(set, i, "n1")
+	}
+	if _, ok := d.putInside(anywhere, set.Task(3), "n1"); !ok {
+		t.Fatal("nothing runs inside a further alloc")
+	}
+	if err := count(2); err != nil {
+		t.Fatal(err)
+	}
+	d.checkSame(d.restoredCopy())
+	if err := count(3); !errors.Is(err, roost.Conflict) {
+		t.Errorf("the third alloc still ends: %v", err)
+	}
+	for _, a := range d.queue.ActiveAttempts() {
+		if a.Attempt.Task.Job != set || a.Attempt.Task.Index >= 2 {
+			d.end(a.Attempt, eventlog.AttemptExit{Cause: eventlog.CauseVacate})
+		}
+	}
+	if err := count(3); err != nil {
+		t.Fatal(err)
+	}
+	for task, want := range map[roost.TaskID]roost.TaskState{set.Task(2): roost.Idle, set.Task(3): roost.Removed,
+		anywhere.Task(0): roost.Idle} {
+		if st, _ := d.queue.TaskStatus(task); st.Task.State != want {
+			t.Errorf("%v is %v, want %v", task, st.Task.State, want)
+		}
+	}
+	d.checkSame(d.restoredCopy())
+}
+
+// TestSubmitIntoRemovedAllocs checks that nothing is submitted into an alloc set whose
+// last allocs end: it would wait for ever.
+func TestSubmitIntoRemovedAllocs(t *testing.T) {
+	d := newTestQueue(t)
+	set := d.submit(2, testAllocAd)
+	d.openAlloc(set, 0, "n1")
+	d.openAlloc(set, 1, "n2")
+	remove := func(ranges ...eventlog.IndexRange) {
+		events, err := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: set, Ranges: ranges}, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.apply(events...)
+	}
+	remove(eventlog.IndexRange{First: 0, Last: 0})
+	if err := d.trySubmit(alice, 1, fmt.Sprintf(testInsideAd, set)); err != nil {
+		t.Errorf("while an alloc remains: %v", err)
+	}
+	remove(eventlog.IndexRange{First: 1, Last: 1})
+	if err := d.trySubmit(alice, 1, fmt.Sprintf(testInsideAd, set)); !errors.Is(err, roost.Finished) {
+		t.Errorf("when none does: %v", err)
 	}
 }

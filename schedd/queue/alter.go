@@ -57,7 +57,7 @@ var alterableAttrs = []string{
 	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
 	roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
 	roost.AttrCheckpoint, roost.AttrCheckpointEvery, roost.AttrMaxRetries, roost.AttrMaxRunning, roost.AttrLabels,
-	roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrRunCount,
+	roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrRunCount, roost.AttrAllocUsers,
 }
 
 // AlterJob decides to change a job. That it is so already is no error, and no event.
@@ -77,7 +77,15 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 	if a.OnlyIdle && j.active > 0 {
 		return nil, fmt.Errorf("%v: %w: it runs", t, roost.Conflict)
 	}
+	leaves := leavesAlloc(j, a.Changes)
+	if leaves && j.active > 0 {
+		return nil, fmt.Errorf("%v: %w inside its alloc: hold it first (roost hold %d), take it out (roost alloc "+
+			"leave %d), and release it (roost release %d)", t, ErrRunning, j.seq, j.seq, j.seq)
+	}
 	for _, name := range a.Changes.Names() {
+		if leaves && name == roost.AttrInAlloc {
+			continue
+		}
 		if slices.ContainsFunc(fixedAttrs, func(f string) bool { return strings.EqualFold(f, name) }) {
 			return nil, fmt.Errorf("attribute %s: %w: it says what the job is, and cannot be changed", name,
 				roost.Invalid)
@@ -86,6 +94,9 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: taskCount(j), Columns: j.submission.columns}
 	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: cmp.Or(a.Count, before.Count), Columns: before.Columns}
 	jobad.ApplyChanges(after.Ad, a.Changes)
+	if leaves {
+		after.Ad.Delete(roost.AttrAllocPlace)
+	}
 	if a.Count > 0 {
 		after.Columns = a.Columns
 		if _, ok := after.Ad.Lookup(jobad.AttrArray); !ok && a.Count > 1 {
@@ -188,8 +199,13 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec
 		}) {
 			return fmt.Errorf("attribute %s: %w: each task has its own, in a column", name, roost.Conflict)
 		}
-		if j.runsWhole() && !slices.Contains(alterableAttrs, name) {
+		size := name == roost.AttrRequestCpus || name == roost.AttrRequestMemory
+		if j.runsWhole() && !slices.Contains(alterableAttrs, name) && !(size && resizesInPlace(j)) {
 			return fmt.Errorf("attribute %s: %w", name, ErrRunning)
+		}
+		if size && isResizing(j) {
+			return fmt.Errorf("attribute %s: %w: a machine has not answered yet about the size asked for before; try "+
+				"again", name, roost.Conflict)
 		}
 	}
 	for _, name := range []string{roost.AttrWalltime, roost.AttrCPUTime} {

@@ -21,10 +21,8 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.applyReturned(e)
 		return
 	}
-	j := q.jobs[e.Job]
-	if j == nil {
-		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.Type, e.Job))
-	}
+	j := eventJob(q.jobTable, &e)
+	serviceTasks{j}.markTasks(&e) // budgets are asked meanwhile
 	switch e.Type {
 	case eventlog.Assigned:
 		q.applyAssigned(j, e)
@@ -38,6 +36,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		}
 		q.setTaskState(j, e.Index, roost.Running)
 		serviceTasks{j}.start(e.Index, r, e.Time)
+		taskResizes{q}.followOne(j, e.Index, e.Time)
 		q.markToResolve(j)
 	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
 		q.applyOwnerSuspension(j, e)
@@ -58,6 +57,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 	case eventlog.Ticked, eventlog.TickSkipped, eventlog.Signalled: // they change no task
 	case eventlog.Admitted:
 		delete(q.deferredJobs, j.seq)
+		taskResizes{q}.followAdmission(j, e)
 	case eventlog.Altered:
 		q.applyAltered(j, e)
 	case eventlog.Ordered:
@@ -74,9 +74,19 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 	default:
 		q.applyServiceEvent(j, e)
 	}
+	serviceTasks{j}.markTasks(&e)
 	q.advanceSchedule(j, e)
 	q.dependencies().updateRunOne(j)
 	q.markChanged(j)
+}
+
+// eventJob is the job that an event is of.
+func eventJob(q *jobTable, e *eventlog.JobEvent) *job {
+	j := q.jobs[e.Job]
+	if j == nil {
+		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.Type, e.Job))
+	}
+	return j
 }
 
 // applySubmitted takes a job in.
@@ -158,6 +168,8 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.jobs, j.seq)
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)
+	delete(q.services, j.seq)
+	delete(q.scaled, j.seq)
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
 	q.removeKeyJob(j.texts.key(), j.seq)
 	q.removeSchedule(j)

@@ -38,7 +38,8 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 		sub.Dependencies = e.Submission.Dependencies
 	}
 	n := e.Submission.Count
-	if n > 0 && j.spec.Service != nil && p.Service != nil && len(sub.Columns)+len(e.Submission.Columns) == 0 {
+	ends := j.spec.Service != nil && p.Service != nil || j.spec.IsAlloc // it may run, and has fewer tasks
+	if n > 0 && ends && len(sub.Columns)+len(e.Submission.Columns) == 0 {
 		defer updateChanges{q}.changeTaskCount(j, e, n+serviceTasks{j}.surge())
 		sub.Count = max(sub.Count, updateChanges{q}.growService(j, n+serviceTasks{j}.surge()))
 	} else if n > 0 {
@@ -51,6 +52,9 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	}
 	if e.Submission.DeferredAdmission {
 		q.deferredJobs[j.seq] = true
+	}
+	if p.Inside.Alloc != j.spec.Inside.Alloc { // it leaves its alloc set
+		leaveAlloc(q.jobTable, j)
 	}
 	q.stateTotals.add(j, -1) // its band may be another
 	j.submission, j.spec, j.texts = q.shareSubmission(sub), p, packTexts(sub, name)
@@ -75,6 +79,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 			q.changedLimits = append(q.changedLimits, q.markLimits(j, i))
 		}
 	}
+	taskResizes{q}.followAlteration(j, e.Time)
 }
 
 // resizeJob gives a fresh job another number of tasks.
@@ -124,6 +129,12 @@ func (q updateChanges) applyRevised(j *job, e eventlog.JobEvent) {
 			next.OldAd = j.ad.String()
 		}
 		next.Last = next.To
+	} else {
+		for i := range j.state {
+			if t := revisionsOf(j).taskRevision(i); t != nil {
+				t.Untouched = max(t.Revision, firstRevision) == next.From
+			}
+		}
 	}
 	j.ownExtras().update = next
 	q.applyAltered(j, e)
@@ -140,6 +151,13 @@ func (q updateChanges) applyUpdateChanged(j *job, e eventlog.JobEvent) {
 			delete(q.dueAt, j.seq)
 		}
 	}
+	// What has failed is down for that, and for no planned cause. When it is ready again
+	// it may be stopped like the others, and counts then.
+	for _, i := range next.Failed {
+		if t := revisionsOf(j).taskRevision(i); t != nil && !slices.Contains(j.update.Failed, i) {
+			t.Planned = false
+		}
+	}
 	j.ownExtras().update = &next
 }
 
@@ -150,12 +168,15 @@ func replacedReason(j *job) string {
 
 // applyReplaced gives tasks the revision that the job has now. Whoever runs ends first.
 func (q updateChanges) applyReplaced(j *job, e eventlog.JobEvent) {
+	charged := false
 	for _, span := range e.Ranges {
 		for i := span.First; i <= span.Last; i++ {
+			t := revisionsOf(j).taskRevision(i)
+			charged = charged || e.Planned && t != nil && !t.Planned
 			q.replaceTask(j, i, e)
 		}
 	}
-	if e.Planned {
+	if charged {
 		serviceTasks{j}.noteCharge(e.Time)
 	}
 }
@@ -166,6 +187,7 @@ func (q updateChanges) replaceTask(j *job, i int, e eventlog.JobEvent) {
 		return // it never had an attempt
 	}
 	t.Revision, t.Exits, t.Planned = revisionsOf(j).revision(), 0, t.Planned || e.Planned
+	t.Untouched = false
 	r := j.records.Own(i)
 	switch {
 	case r.Live:

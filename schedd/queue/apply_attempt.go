@@ -45,7 +45,7 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	if r.RequeueWanted || revisionsOf(j).isStopping(e.Index) { // from the beginning
 		q.dropAllImages(j, e.Index)
 	}
-	r.OwnerReason, r.AlsoByUser = "", false
+	r.OwnerReason, r.AlsoByUser, r.Resize = "", false, nil
 	if r.Service != nil {
 		serviceTasks{j}.setState(e.Index, r, roost.NoServiceState, e.Time)
 		r.Service.Updated.NoteExit(e.Exit, r.IsEnding())

@@ -16,16 +16,18 @@ type pendingEffects struct {
 	unsavedJobs   map[uint64]bool // since the last checkpoint
 	finalJobs     map[uint64]bool
 	vacates       []VacateAttempt
-	failing       map[roost.AttemptID]bool // whose checks for "live" have failed
-	changedHosts  []roost.AttemptID        // attempts whose job has given machines back
+	failing       map[roost.AttemptID]string // to start again, and why; "": a check for "live" has failed
+	failingOrder  []roost.AttemptID          // those of failing, in order; some may not be there any more
+	changedHosts  []roost.AttemptID          // attempts whose job has given machines back
 	freezes       []FreezeAttempt
 	changedLimits []AttemptLimits
+	resizes       []AttemptResize
 	droppedImages []StoredImage // images that no attempt goes on from any more
 }
 
 func newPendingEffects(jobs *jobTable) *pendingEffects {
 	return &pendingEffects{jobTable: jobs, changedJobs: map[uint64]bool{}, unsavedJobs: map[uint64]bool{},
-		finalJobs: map[uint64]bool{}, failing: map[roost.AttemptID]bool{}}
+		finalJobs: map[uint64]bool{}, failing: map[roost.AttemptID]string{}}
 }
 
 // VacateAttempt asks that an active attempt be ended.

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/indexset"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // job is one job in the queue. States take a byte for each task, and a bit while it is
@@ -69,6 +70,12 @@ type jobExtras struct {
 	evictionWaits map[int]string
 	tasksToRun    int32  // of a service: how many of the first tasks are to run; 0: all
 	overcharged   string // of a service: how its budget was exceeded, which must not happen
+	// of a service: its tasks, added up for that; nil while nobody has asked
+	tallied *update.Tally
+	// of a service: how its number of tasks has followed its load; nil: it never did
+	scaled *eventlog.ScaleRecord
+	scaler *serviceScaler // of a service whose number of tasks follows its load, once it was looked at
+	sizer  *serviceSizer  // likewise of one whose tasks' size follows their use
 }
 
 // noExtras are the extras of a job that waits for nothing but machines.

@@ -20,6 +20,8 @@ type jobTable struct {
 	schedules map[uint64]*jobSchedule // by their jobs
 	runs      map[uint64][]uint64     // those in the queue that schedules made, by the job of the schedule
 	inside    map[uint64][]uint64     // jobs inside alloc sets, by these
+	services  map[uint64]bool         // jobs that are services
+	scaled    map[uint64]bool         // of these, those whose number of tasks follows their load
 
 	// what jobs share
 	specs       *jobad.SpecReader
@@ -31,6 +33,7 @@ type jobTable struct {
 func newJobTable(host string) *jobTable {
 	return &jobTable{host: host, jobs: map[uint64]*job{}, schedules: map[uint64]*jobSchedule{},
 		runs: map[uint64][]uint64{}, inside: map[uint64][]uint64{},
+		services: map[uint64]bool{}, scaled: map[uint64]bool{},
 		specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
 		submissions: map[submissionKind]*jobSubmission{}, noExtras: noExtras()}
 }
@@ -273,6 +276,7 @@ func (q *jobTable) liveRecord(j *job, e eventlog.JobEvent) *eventlog.TaskRecord 
 // AttemptAccount is what statistics need of the present attempt of a task. Times are unix
 // nanoseconds.
 type AttemptAccount struct {
+	Request      RequestID // by which the task is asked for
 	Band         roost.PriorityBand
 	WaitingSince int64 // since when its job has waited for nothing but machines; 0: it does not
 	Started      int64 // when its processes were seen to run; 0: they were not
@@ -287,6 +291,7 @@ func (q *jobTable) AttemptAccount(seq uint64, index int) (a AttemptAccount, ok b
 		return a, false
 	}
 	a.Band, a.WaitingSince = j.spec.Band, j.eligible.WaitingSince
+	a.Request = j.class(index).request.ID
 	r := j.records.Own(index)
 	if r == nil || !r.Live {
 		return a, true

@@ -220,8 +220,7 @@ func (q *Queue) applyEvicted(j *job, e eventlog.JobEvent) {
 		r.Service.RestartOf = r.Attempt
 		serviceTasks{j}.setState(e.Index, r, roost.ServiceLeaving, e.Time)
 		if r.Service.Check, r.Service.Detail = "", e.Reason; e.Planned {
-			r.Service.Updated.Planned = true
-			serviceTasks{j}.noteCharge(e.Time)
+			chargeTask(j, r, e.Time)
 		}
 	}
 	q.evicted[q.attemptOf(j, e.Index)] = true

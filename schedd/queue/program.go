@@ -42,7 +42,8 @@ type TaskProgram struct {
 	Interactive      bool          // it runs on its user's terminal
 	Login            bool          // and is a login shell
 	NoticePeriod     time.Duration
-	Transfer         string // "auto", "always", "never"
+	Transfer         string // "auto", "always", "never", "store"
+	StoredInput      string // of the last of these: see roost.AttrStoredInput
 	Domain           string // the submit side's FileSystemDomain
 	Inputs           []string
 	Outputs          []string
@@ -63,6 +64,8 @@ type TaskProgram struct {
 	FromQsub    bool               // its job came by qsub
 	Service     *jobad.ServiceSpec // nil: its job is no service
 	Revision    uint32             // of the service, that the attempt is of
+	Secrets     []jobad.SecretSpec // names of the user's secrets that the attempt gets
+	SubmitHost  string             // whose user submitted the job
 	IsSecondary bool               // it holds what it has for the first of its gang, or for others inside it
 }
 
@@ -94,11 +97,11 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
 		NoticePeriod: own.NoticePeriod, Transfer: own.Transfer, Domain: own.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
-		Service: own.Service,
+		Service: own.Service, Secrets: own.Secrets, SubmitHost: j.spec.SubmitHost,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
-	p.ScriptNode = originOf(j, q.host)
+	p.ScriptNode, p.StoredInput = originOf(j, q.host), m.Text(roost.AttrStoredInput)
 	if p.Script != "" || p.ScriptFile != "" {
 		// which says what runs it
 		if p.Executable = m.Text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
@@ -143,10 +146,12 @@ func (p *TaskProgram) becomeSecondary() {
 
 // doNothing makes the program one that only holds what its claim has.
 func (p *TaskProgram) doNothing() {
+	p.Secrets = nil
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
 	p.ScriptFile = ""
 	p.In, p.Out, p.Err, p.JoinErr, p.Inputs = "", "/dev/null", "/dev/null", false, nil
+	p.StoredInput = ""
 }
 
 // secondarySlack is by how much those that follow a leader may outlive its walltime and
@@ -174,6 +179,35 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 	for _, j := range q.jobs {
 		if j.spec.ScriptFile != "" {
 			list = append(list, UserScript{originOf(j, q.host), j.submission.uid, j.spec.ScriptFile})
+		}
+	}
+	return list
+}
+
+// StoredFiles lists the stored input and output of jobs of the queue.
+func StoredFiles(q *Queue) (list []UserScript) {
+	for _, j := range q.jobs {
+		if j.spec.Transfer != jobad.TransferStore {
+			continue
+		}
+		seen := map[string]bool{"": true}
+		add := func(names ...string) {
+			for _, name := range names {
+				if !seen[name] {
+					seen[name] = true
+					list = append(list, UserScript{originOf(j, q.host), j.submission.uid, name})
+				}
+			}
+		}
+		m, err := q.newSubstituter(j, roost.AttemptID{})
+		for i := range j.state {
+			if err == nil {
+				m.attempt.Task.Index = i
+				add(m.Text(roost.AttrStoredInput))
+			}
+			if r := j.records.Own(i); r != nil && r.Exit != nil {
+				add(r.Exit.Stored.Out, r.Exit.Stored.Err, r.Exit.Stored.Files)
+			}
 		}
 	}
 	return list
@@ -282,6 +316,11 @@ type TaskOutput struct {
 	State    roost.TaskState
 	Node     string
 	Running  bool // its processes may be writing
+	// what is on the checkpoint server of the last attempt, as the user's files of that
+	// node; a job with IsStored has its output nowhere else
+	IsStored   bool
+	Stored     eventlog.StoredOutput
+	StoredNode string
 
 	Interactive bool     // it has a terminal
 	Command     []string // that runs there; none: a login shell
@@ -297,10 +336,14 @@ func (q programBuilder) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 	o := TaskOutput{State: j.state[t.Index]}
 	if r := j.records.Get(t.Index); r != nil {
 		a.Attempt, o.Node, o.Running = r.Attempt, r.Node, r.Live
+		if r.Exit != nil && !r.Live {
+			o.Stored = r.Exit.Stored
+		}
 	}
 	p, err := q.Program(a)
 	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID,
 		p.GID, p.Owner, a
+	o.IsStored, o.StoredNode = p.Transfer == jobad.TransferStore, p.ScriptNode
 	if o.Interactive = p.Interactive; o.Interactive && !p.Login {
 		o.Command = append([]string{p.Executable}, p.Arguments...)
 	}

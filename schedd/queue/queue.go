@@ -26,6 +26,7 @@ import (
 //	restartSchedule    tasks of services that wait for their restart
 //	serviceUpdates     updates of services that go on
 //	nodeDrains         machines whose tasks are to go elsewhere
+//	serviceScaling     services whose number of tasks follows their load
 type Queue struct {
 	*jobTable
 	statusView
@@ -43,6 +44,7 @@ type Queue struct {
 	*restartSchedule
 	*serviceUpdates
 	*nodeDrains
+	serviceScaling
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -52,17 +54,20 @@ type Queue struct {
 func New(host string) *Queue {
 	table, open := newJobTable(host), &openTaskCounts{openByUser: map[uint32]int{}}
 	runtimes := &runtimePredictor{runtimesByUser: map[uint32]*lastRuntimes{}}
+	quotas := newQuotaDemands(table)
+	requests := newRequestIndex(table, runtimes)
 	return &Queue{
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},
 		attemptDecisions: attemptDecisions{table}, openTaskCounts: open,
 		submissionIndex:  newSubmissionIndex(table, open),
 		stateTotals:      &stateTotals{},
 		dependencyIndex:  newDependencyIndex(table),
-		requestIndex:     newRequestIndex(table, runtimes),
+		requestIndex:     requests,
 		runtimePredictor: runtimes, programBuilder: programBuilder{table, runtimes},
-		quotaDemands:   newQuotaDemands(table),
+		quotaDemands:   quotas,
 		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
-		serviceUpdates: newServiceUpdates(table), nodeDrains: newNodeDrains(table),
+		serviceUpdates: newServiceUpdates(table, quotas), nodeDrains: newNodeDrains(table),
+		serviceScaling: serviceScaling{table, requests},
 	}
 }
 
@@ -81,6 +86,9 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 		panic(fmt.Sprintf("queue: task %v goes from %v to %v", j.id(q.host).Task(i), from, to))
 	}
 	j.state[i] = to
+	if j.tallied != nil {
+		j.tallied.Mark(i)
+	}
 	if from == roost.Blocked && j.waitingRestarts > 0 {
 		q.endWait(j, i)
 	}
@@ -122,6 +130,14 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 func (q *Queue) markChanged(j *job) {
 	q.changedJobs[j.seq], q.unsavedJobs[j.seq], q.demandChanged[j.seq] = true, true, true
 	j.changes++
+	if s := j.spec.Service; s != nil {
+		q.services[j.seq] = true
+		if s.Autoscale != nil || s.Sizes != nil {
+			q.scaled[j.seq] = true
+		} else {
+			delete(q.scaled, j.seq)
+		}
+	}
 	q.markUpdate(j)
 	j.eligible.update(j, q.eventTime)
 }

@@ -28,6 +28,9 @@ func (q *Queue) Check() {
 		if j.seq != seq {
 			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
 		}
+		if j.spec.Service != nil && !q.services[seq] {
+			panic(fmt.Sprintf("queue: job %d is a service, and not in the list of them", seq))
+		}
 	}
 	for seq, dependents := range q.dependents {
 		for dependent := range dependents {
@@ -60,7 +63,7 @@ func (q *jobTable) checkSchedules() {
 		if j.schedule != nil && (j.active > 0 || j.counts[roost.Idle] > 0 || j.firstStarted != 0) {
 			panic(fmt.Sprintf("queue: job %d has a schedule, and runs itself", seq))
 		}
-		by, _, ok := runOfKey(j.texts.key())
+		by, _, ok := RunOfKey(j.texts.key())
 		if !ok {
 			continue
 		}

@@ -72,6 +72,17 @@ func (d *testQueue) checkSame(q *Queue) {
 		a, _ := d.queue.Status(seq)
 		b, _ := q.Status(seq)
 		a.Request, b.Request = 0, 0
+		for _, s := range []*ServiceStatus{a.Service, b.Service} {
+			if s != nil && s.Autoscale != nil { // what was measured is in memory only
+				s.Autoscale = &AutoscaleStatus{Changes: s.Autoscale.Changes, Reason: s.Autoscale.Reason}
+			}
+			if s != nil && s.Sizes != nil {
+				s.Sizes = &SizeStatus{Size: s.Sizes.Size}
+			}
+		}
+		if reflect.DeepEqual(a.Alloc, b.Alloc) && reflect.DeepEqual(a.Inside, b.Inside) {
+			b.Alloc, b.Inside = a.Alloc, a.Inside
+		}
 		if a.Service != nil && b.Service != nil && reflect.DeepEqual(a.Service, b.Service) {
 			b.Service = a.Service
 		}
@@ -113,10 +124,12 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 		events, _ = d.queue.SwapOrder(d.now, alice, TaskSelector{Job: target.Job}, other)
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
-			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []", "Service = []",
+			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2", "Service = []",
+			`Service = []; Autoscale = [Max = 6; CPU = 0.5; Every = 1; DownWindow = 5]`,
+			`Service = []; VerticalAutoscale = [MaxCpus = 4; MaxMemory = 4096; Every = 1; Window = 60]`,
 			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}",
 			`Schedule = [Cron = "* * * * *"]`, `Schedule = [Cron = "*/2 * * * *"; Overlap = "replace"]`,
-			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(14)]
+			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(15)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
@@ -157,6 +170,7 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	d.apply(events...)
 	d.apply(d.queue.Followups(d.now)...)
 	d.apply(d.queue.DueRestarts(d.now)...)
+	d.apply(d.scaleSome(rng)...)
 	for events := d.queue.HealthRestarts(d.now); len(events) > 0; events = d.queue.HealthRestarts(d.now) {
 		d.apply(events...)
 	}

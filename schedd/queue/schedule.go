@@ -93,7 +93,7 @@ func (q *jobTable) addSchedule(j *job) {
 		c := &jobSchedule{last: j.submitted / 1e9}
 		j.ownExtras().schedule, q.schedules[j.seq] = c, c
 	}
-	if by, _, ok := runOfKey(j.texts.key()); ok {
+	if by, _, ok := RunOfKey(j.texts.key()); ok {
 		if !slices.Contains(q.runs[by], j.seq) {
 			q.runs[by] = append(q.runs[by], j.seq)
 		}
@@ -106,7 +106,7 @@ func (q *jobTable) removeSchedule(j *job) {
 		j.ownExtras().schedule = nil
 		delete(q.schedules, j.seq)
 	}
-	if by, _, ok := runOfKey(j.texts.key()); ok {
+	if by, _, ok := RunOfKey(j.texts.key()); ok {
 		q.runs[by] = slices.DeleteFunc(q.runs[by], func(seq uint64) bool { return seq == j.seq })
 		if len(q.runs[by]) == 0 {
 			delete(q.runs, by)
@@ -142,8 +142,8 @@ func runKey(seq uint64, instant int64) string {
 	return runKeyPrefix + strconv.FormatUint(seq, 10) + ":" + strconv.FormatInt(instant, 10)
 }
 
-// runOfKey returns of which job and instant a run is, by its submit key.
-func runOfKey(key string) (by uint64, instant int64, ok bool) {
+// RunOfKey returns of which job and instant a run is, by its submit key.
+func RunOfKey(key string) (by uint64, instant int64, ok bool) {
 	text, ok := strings.CutPrefix(key, runKeyPrefix)
 	if !ok {
 		return 0, 0, false

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // A service is a job whose tasks are to run always. The state of a task's live attempt
@@ -29,6 +30,9 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 	if s == roost.NoServiceState || s > roost.ServiceLost || s == r.State && check == r.Check && detail == r.Detail {
 		return eventlog.JobEvent{}, false
 	}
+	if s == roost.ServiceStarting && r.State != roost.ServiceLost { // as every attempt is at first
+		return eventlog.JobEvent{}, false
+	}
 	what := eventlog.BecameUnready
 	if s == roost.ServiceReady {
 		what = eventlog.BecameReady
@@ -36,6 +40,32 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 	e := eventAbout(now, what, a)
 	e.ServiceState, e.HealthCheck, e.Reason = s, check, detail
 	return e, true
+}
+
+// RecordSilence decides that a live attempt of a service is lost, as its machine does not
+// answer. It may run, and is replaced when its lease has ended. It is false for one that
+// is being stopped.
+func (q attemptDecisions) RecordSilence(now time.Time, a roost.AttemptID, machine string) (eventlog.JobEvent, bool) {
+	e, ok := q.RecordHealth(now, a, roost.ServiceLost, "", fmt.Sprintf("machine %s does not answer", machine))
+	if !ok || q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Service.State >= roost.ServiceLeaving {
+		return eventlog.JobEvent{}, false
+	}
+	return e, true
+}
+
+// RecordReturn decides that the machine of a lost attempt answers, and has it. A task
+// without checks is ready at once. With checks it is so when the machine says so.
+func (q attemptDecisions) RecordReturn(now time.Time, a roost.AttemptID) (eventlog.JobEvent, bool) {
+	j := q.jobs[a.Task.Job.Seq]
+	if !q.IsLive(a) || j.spec.Service == nil ||
+		j.records.Own(a.Task.Index).Service.State != roost.ServiceLost {
+		return eventlog.JobEvent{}, false
+	}
+	to := roost.ServiceStarting
+	if s := (serviceTasks{j}).serviceOf(a.Task.Index); !s.HasChecks && j.state[a.Task.Index] == roost.Running {
+		to = roost.ServiceReady
+	}
+	return q.RecordHealth(now, a, to, "", "its machine answers again")
 }
 
 // ServiceOf returns the owner and the name of an attempt's service. It is false for an
@@ -57,10 +87,14 @@ func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
 		q.applyBackoffEnded(j, e)
 	case eventlog.Evicted:
 		q.applyEvicted(j, e)
+	case eventlog.Scaled:
+		q.applyScaled(j, e)
 	case eventlog.SurgeChanged:
 		updateChanges{q}.changeTaskCount(j, e, e.Submission.Count)
 	case eventlog.BecameReady, eventlog.BecameUnready:
 		q.applyHealth(j, e)
+	case eventlog.ResizeRequested, eventlog.Resized, eventlog.ResizeRefused:
+		taskResizes{q}.apply(j, e)
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.Type))
 	}
@@ -144,6 +178,8 @@ type ServiceStatus struct {
 	ByState   [roost.ServiceLost + 1]int
 	Waiting   int // tasks that wait for their restart
 	Checks    []HealthCheck
+	Autoscale *AutoscaleStatus // nil: its number of tasks is what its user has said
+	Sizes     *SizeStatus      // nil: so is the size of its tasks
 }
 
 // TaskServiceStatus is what is told of one task of a service.
@@ -166,6 +202,7 @@ func (j serviceTasks) status() *ServiceStatus {
 	}
 	s := &ServiceStatus{HasChecks: j.spec.Service.HasChecks, Checks: j.spec.Service.Checks,
 		Wanted: len(j.state) - int(j.counts[roost.Completed]+j.counts[roost.Removed]+j.counts[roost.Held])}
+	s.Autoscale, s.Sizes = j.autoscaleStatus(), j.sizeStatus()
 	for state, n := range j.serviceStates {
 		s.ByState[state] = int(n)
 	}
@@ -237,4 +274,97 @@ func healthReason(s *eventlog.ServiceRecord) string {
 		return strings.TrimSuffix(fmt.Sprintf("%v: %s", s.State, s.Detail), ": ")
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%v: check %s: %s", s.State, s.Check, s.Detail), ": ")
+}
+
+// ServiceTotals is how many tasks all services have, by state, and how many updates of
+// them go on.
+type ServiceTotals struct {
+	Tasks   [roost.ServiceLost + 1]int // the first: those without an attempt
+	Backoff int                        // of the first: those that wait for their restart
+	Updates [update.UndoPaused + 1]int // by state
+}
+
+// ServiceTotals adds up all services. It looks at each service, and at no task.
+func (q *serviceUpdates) ServiceTotals() (sum ServiceTotals) {
+	for seq := range q.services {
+		j := q.jobs[seq]
+		s := serviceTasks{j}.status()
+		if s == nil || j.isFinal() {
+			continue
+		}
+		for state, n := range s.ByState {
+			sum.Tasks[state] += n
+		}
+		if sum.Backoff += s.Waiting; j.update != nil && j.update.State.IsActive() {
+			sum.Updates[j.update.State]++
+		}
+	}
+	return sum
+}
+
+// RestartCause is why a task of a service is started again.
+type RestartCause uint8
+
+// The causes. The first three are planned.
+const (
+	RestartForUpdate RestartCause = iota
+	RestartForDrain
+	RestartForCheck
+	RestartAfterExit
+	RestartAfterLimit
+	RestartAfterLaunch
+	RestartAfterPreemption
+	RestartAfterMachine
+	RestartAfterLoss
+	RestartAfterOther
+)
+
+// RestartCause returns why the attempt that an event ends is followed by another. It is
+// false if it is of no service, or nothing is to follow. The event was not applied yet.
+func (q *Queue) RestartCause(e *eventlog.JobEvent) (c RestartCause, ok bool) {
+	j := q.jobs[e.Job]
+	if j == nil || j.spec.Service == nil {
+		return c, false
+	}
+	r := j.records.Own(e.Index)
+	if r == nil || !r.Live || r.Service == nil || r.RemoveWanted || r.HoldWanted {
+		return c, false
+	}
+	switch {
+	case r.Service.Updated.Stopping:
+		return RestartForUpdate, true
+	case r.IsEnding() && q.evicted[q.attemptOf(j, e.Index)]:
+		return RestartForDrain, true
+	case r.IsEnding():
+		return RestartForCheck, true
+	case e.Exit == nil:
+		return RestartAfterLoss, true
+	}
+	switch e.Exit.Cause {
+	case eventlog.CauseExited:
+		return RestartAfterExit, true
+	case eventlog.CauseWalltime, eventlog.CauseMemory, eventlog.CauseGPUMemory, eventlog.CauseDisk,
+		eventlog.CauseCPUTime, eventlog.CauseVirtualMemory:
+		return RestartAfterLimit, true
+	case eventlog.CauseLaunch, eventlog.CausePrologue:
+		return RestartAfterLaunch, true
+	case eventlog.CausePreemption:
+		return RestartAfterPreemption, true
+	case eventlog.CauseMachine:
+		return RestartAfterMachine, true
+	case eventlog.CauseLease:
+		return RestartAfterLoss, true
+	default:
+		return RestartAfterOther, true
+	}
+}
+
+// EndedUpdate returns how the update of a service ends by an event that was not applied
+// yet. It is false if none does.
+func (q *serviceUpdates) EndedUpdate(e *eventlog.JobEvent) (s update.State, ended bool) {
+	j := q.jobs[e.Job]
+	if j == nil || e.Update == nil || e.Update.State.IsActive() || e.Update.State == update.Closed {
+		return s, false
+	}
+	return e.Update.State, j.update == nil || j.update.State.IsActive()
 }

@@ -182,12 +182,25 @@ func restartReason(r *eventlog.TaskRecord) string {
 func (j serviceTasks) reason() string {
 	s := j.status()
 	ready := fmt.Sprintf("%d of %d ready", s.ByState[roost.ServiceReady], s.Wanted)
-	for i := range j.state {
+	for i := j.nextWaiting(0); i >= 0; i = j.nextWaiting(i + 1) {
 		if waitsForRestart(j.job, i) {
 			return fmt.Sprintf("%s; %d wait for their restart: %s", ready, s.Waiting, j.records.Own(i).Exit.Describe())
 		}
 	}
 	return ready
+}
+
+// nextWaiting is the next task, from one on, that may wait for its restart. It is -1 if
+// none does.
+func (j serviceTasks) nextWaiting(from int) int {
+	if j.waitingRestarts == 0 {
+		return -1
+	}
+	i := indexOfState(j.state[from:], roost.Blocked)
+	if i < 0 {
+		return -1
+	}
+	return from + i
 }
 
 // ordinal writes a number as in 1st, 2nd, 3rd, 4th.

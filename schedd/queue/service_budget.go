@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
@@ -19,29 +20,82 @@ import (
 // What nobody may refuse charges it, too: a preempted task, and one that was evicted
 // after the deadline of a drain, are down like one that has failed. Others wait for it.
 
+// tally returns the tasks of a service, added up for decisions about its budget and its
+// updates.
+func (j serviceTasks) tally() *update.Tally {
+	if j.tallied == nil {
+		j.ownExtras().tallied = update.NewTally(revisionsOf(j.job).taskFact)
+	}
+	return j.tallied
+}
+
+// lastUpdate is the newest update of a service, as it is.
+func (j serviceTasks) lastUpdate() *update.Update {
+	if j.update == nil {
+		return &update.Update{}
+	}
+	return &j.update.Update
+}
+
+// toRun is how many tasks are to run, the first ones: those that its user wants, and
+// surge tasks.
+func (j serviceTasks) toRun() int { return min(j.wanted()+j.surge(), len(j.state)) }
+
 // budget adds up the budget of a service.
 func (j serviceTasks) budget(now int64) update.Budget {
-	u := update.Update{}
-	if j.update != nil {
-		u = j.update.Update
+	return j.tally().Budget(j.lastUpdate(), j.spec.Update, j.wanted(), j.toRun(), now)
+}
+
+// charged is the budget without the tasks that are down for another reason.
+func (j serviceTasks) charged(at int64) update.Budget {
+	return j.tally().Charged(j.lastUpdate(), j.spec.Update, j.wanted(), j.toRun(), at)
+}
+
+// markTasks notes which tasks of a service an event concerns. Those that concern all of
+// them, or are seldom, have all be looked at again.
+func (j serviceTasks) markTasks(e *eventlog.JobEvent) {
+	if j.tallied == nil {
+		return
 	}
-	return u.Budget(j.spec.Update, j.wanted(), j.facts(), now)
+	switch e.Type {
+	case eventlog.UpdateChanged, eventlog.Ticked, eventlog.TickSkipped, eventlog.Signalled:
+	case eventlog.Assigned, eventlog.Started, eventlog.Ended, eventlog.Lost, eventlog.BackoffEnded, eventlog.Evicted,
+		eventlog.BecameReady, eventlog.BecameUnready, eventlog.Resized, eventlog.ResizeRefused,
+		eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.OwnerSuspended,
+		eventlog.OwnerResumed:
+		j.tallied.Mark(e.Index)
+	default:
+		if len(e.Ranges) == 0 {
+			j.tallied.MarkAll()
+		}
+		for _, r := range e.Ranges {
+			for i := r.First; i <= r.Last; i++ {
+				j.tallied.Mark(i)
+			}
+		}
+	}
 }
 
 // mayBePlannedDown reports whether a task that is not ready may be started again. That
-// takes nothing from those that are ready, so that other failures do not forbid it.
-func (j serviceTasks) mayBePlannedDown(known map[uint64]update.Budget, now time.Time) bool {
-	b, ok := known[j.seq]
-	if !ok {
-		b = j.budget(now.UnixNano())
-		known[j.seq] = b
+// takes nothing from those that are ready, so that other failures do not forbid it. So
+// many are about to be.
+func (j serviceTasks) mayBePlannedDown(now time.Time, more int) bool {
+	b := j.charged(now.UnixNano())
+	return b.Planned+more < b.Limit+b.Spare
+}
+
+// chargeTask is for a planned cause that has taken a task down. One that is down for
+// another planned cause already is charged for.
+func chargeTask(j *job, r *eventlog.TaskRecord, at int64) {
+	if t := &r.Service.Updated; !t.Planned {
+		t.Planned = true
+		serviceTasks{j}.noteCharge(at)
 	}
-	return b.Planned < b.Limit+b.Spare
 }
 
 // noteCharge is for a planned cause that has taken tasks down.
 func (j serviceTasks) noteCharge(at int64) {
-	if b := j.budget(at); b.Exceeded() {
+	if b := j.charged(at); b.Exceeded() {
 		j.ownExtras().overcharged = fmt.Sprintf("%d tasks of %d are down for planned causes, and %d may be", b.Planned,
 			j.wanted(), b.Limit+b.Spare)
 	}
@@ -53,6 +107,20 @@ func checkBudget(j *job) {
 	if j.overcharged != "" {
 		panic(fmt.Sprintf("queue: job %d: %s", j.seq, j.overcharged))
 	}
+	if j.tallied == nil {
+		return
+	}
+	t, u := serviceTasks{j}, serviceTasks{j}.lastUpdate()
+	at := t.tally().LookedAt(0)
+	anew := update.NewTally(revisionsOf(j).taskFact)
+	if got, want := t.budget(at), anew.Budget(u, j.spec.Update, t.wanted(), t.toRun(), at); got != want {
+		panic(fmt.Sprintf("queue: job %d: its budget is %+v, and its tasks come to %+v", j.seq, got, want))
+	}
+	got, want := t.tally().States(u, j.spec.Update, t.wanted(), t.toRun(), at),
+		anew.States(u, j.spec.Update, t.wanted(), t.toRun(), at)
+	if !maps.Equal(got, want) {
+		panic(fmt.Sprintf("queue: job %d: its tasks are counted as %v, and are %v", j.seq, got, want))
+	}
 }
 
 // A task whose check for "live" has failed is started again. That is a planned
@@ -63,42 +131,69 @@ func checkBudget(j *job) {
 // is in the log: a machine repeats it at the beginning of each session.
 func (q *pendingEffects) NoteFailing(a roost.AttemptID, failing bool) {
 	if failing && q.IsLive(a) && q.jobs[a.Task.Job.Seq].spec.Service != nil {
-		q.failing[a] = true
-	} else {
+		if _, there := q.failing[a]; !there {
+			q.addFailing(a, "")
+		}
+	} else if q.failing[a] == "" {
 		delete(q.failing, a)
 	}
 }
 
-// HealthRestarts decides which failing attempts are ended, one of each job at a time. It
-// is to be asked again until it decides nothing.
-func (q *Queue) HealthRestarts(now time.Time) (events []eventlog.JobEvent) {
-	if len(q.failing) == 0 {
-		return nil
+// NoteOutdated notes that a live attempt of a service has to be started again to get what
+// has changed. Nothing of it is in the log: its schedd finds it out again.
+func (q *pendingEffects) NoteOutdated(a roost.AttemptID, reason string) {
+	if q.IsLive(a) && q.jobs[a.Task.Job.Seq].spec.Service != nil {
+		q.addFailing(a, reason)
 	}
-	decided, budgets := map[uint64]bool{}, map[uint64]update.Budget{}
-	for _, a := range slices.SortedFunc(maps.Keys(q.failing), compareAttempts) {
-		if !q.IsLive(a) {
+}
+
+func (q *pendingEffects) addFailing(a roost.AttemptID, reason string) {
+	q.failing[a] = reason
+	if at, found := slices.BinarySearchFunc(q.failingOrder, a, compareAttempts); !found {
+		q.failingOrder = slices.Insert(q.failingOrder, at, a)
+	}
+}
+
+// HealthRestarts decides which failing attempts are ended. It is to be asked again until
+// it decides nothing.
+func (q *Queue) HealthRestarts(now time.Time) (events []eventlog.JobEvent) {
+	charged := map[uint64]int{} // by job: what was decided here
+	for n := 0; n < len(q.failingOrder); {
+		a := q.failingOrder[n]
+		reason, failing := q.failing[a]
+		if !failing || !q.IsLive(a) || q.jobs[a.Task.Job.Seq].records.Own(a.Task.Index).Service.RestartOf == a.Attempt {
 			delete(q.failing, a)
+			q.failingOrder = slices.Delete(q.failingOrder, n, n+1)
 			continue
 		}
 		j := q.jobs[a.Task.Job.Seq]
-		r := j.records.Own(a.Task.Index).Service
+		r := j.records.Own(a.Task.Index)
 		switch {
-		case r.RestartOf == a.Attempt:
-			delete(q.failing, a)
-		case decided[j.seq]:
 		case j.state[a.Task.Index] == roost.Suspended:
-		case r.Updated.Planned || serviceTasks{j}.mayBePlannedDown(budgets, now):
-			decided[j.seq] = true
-			e := eventAbout(now, eventlog.BecameUnready, a)
-			e.ServiceState, e.HealthCheck, e.Force = roost.ServiceLeaving, r.Check, true
-			e.Reason = fmt.Sprintf("live check %s failed: %s", r.Check, cmp.Or(r.Detail, "no reason was given"))
-			events = append(events, e)
-		default:
-			decided[j.seq] = true // its other tasks have to wait as well
+		case r.Service.Updated.Planned || mutant.Active(mutant.RestartUnbounded):
+			events = append(events, healthRestart(now, a, r.Service, reason))
+		case serviceTasks{j}.mayBePlannedDown(now, charged[j.seq]):
+			charged[j.seq]++
+			events = append(events, healthRestart(now, a, r.Service, reason))
+		default: // its other tasks have to wait as well
+			next := roost.AttemptID{Task: roost.TaskID{Job: roost.JobID{Seq: j.seq + 1}}}
+			n, _ = slices.BinarySearchFunc(q.failingOrder, next, compareAttempts)
+			continue
 		}
+		n++
 	}
 	return events
+}
+
+// healthRestart is the event by which a failing attempt is ended.
+func healthRestart(now time.Time, a roost.AttemptID, s *eventlog.ServiceRecord, reason string) eventlog.JobEvent {
+	e := eventAbout(now, eventlog.BecameUnready, a)
+	e.ServiceState, e.Force, e.Reason = roost.ServiceLeaving, true, reason
+	if e.Reason == "" {
+		e.HealthCheck = s.Check
+		e.Reason = fmt.Sprintf("live check %s failed: %s", s.Check, cmp.Or(s.Detail, "no reason was given"))
+	}
+	return e
 }
 
 func compareAttempts(a, b roost.AttemptID) int {
@@ -108,8 +203,8 @@ func compareAttempts(a, b roost.AttemptID) int {
 
 // restartForHealth folds in that an attempt is ended for a check.
 func (q *Queue) restartForHealth(j *job, i int, r *eventlog.TaskRecord, reason string) {
-	r.Service.RestartOf, r.Service.Updated.Planned = r.Attempt, true
-	serviceTasks{j}.noteCharge(q.eventTime)
+	r.Service.RestartOf = r.Attempt
+	chargeTask(j, r, q.eventTime)
 	q.vacates = append(q.vacates, healthVacate(q.attemptOf(j, i), reason))
 }
 
@@ -117,13 +212,17 @@ func healthVacate(a roost.AttemptID, reason string) VacateAttempt {
 	return VacateAttempt{Attempt: a, Checkpoint: true, Reason: reason}
 }
 
-// A service has as many tasks as its user wants, while it is updated perhaps some more,
-// and after either number has become smaller others that are removed. They stay where
-// they are: an index means the same task always.
+// A service or an alloc set has as many tasks as its user wants. A service has perhaps
+// some more while it is updated. After either number has become smaller there are others
+// that are removed. They stay where they are: an index means the same task always.
 
 // wanted is how many tasks the user wants. They are the first ones.
 func (j serviceTasks) wanted() int {
-	if n := j.spec.Service.Count; n > 0 && n < len(j.state) {
+	n := j.spec.AllocCount
+	if j.spec.Service != nil {
+		n = j.spec.Service.Count
+	}
+	if n > 0 && n < len(j.state) {
 		return n
 	}
 	return len(j.state)
@@ -139,16 +238,10 @@ func (j serviceTasks) surge() int {
 
 // taskCount is how many tasks a job is to have by what its user says.
 func taskCount(j *job) int {
-	if j.spec.Service != nil {
+	if j.spec.Service != nil || j.spec.IsAlloc {
 		return serviceTasks{j}.wanted()
 	}
 	return len(j.state)
-}
-
-// facts lists what updates need to know of the tasks that are to run.
-func (j serviceTasks) facts() []update.TaskFact {
-	n := min(j.wanted()+j.surge(), len(j.state))
-	return revisionsOf(j.job).revisionFacts(n)
 }
 
 // growService makes room for tasks of a service, and returns how many it has then. They
@@ -189,6 +282,9 @@ func (q updateChanges) changeTaskCount(j *job, e eventlog.JobEvent, n int) {
 		from = n
 	}
 	e.Force, e.Reason = false, "its service has fewer tasks now"
+	if j.spec.IsAlloc {
+		e.Reason = "its alloc set has fewer allocs now"
+	}
 	note := j.records.Share(eventlog.TaskRecord{RemoveWanted: true, Reason: e.Reason, RequestedBy: e.RequestedBy,
 		Ended: e.Time})
 	q.batchReady(j, func() {
@@ -202,6 +298,17 @@ func (q updateChanges) changeTaskCount(j *job, e eventlog.JobEvent, n int) {
 		}
 	})
 	j.ownExtras().tasksToRun = int32(n)
+}
+
+// runsAny reports whether any task of a service is to run. Of one that is held or removed
+// as a whole no task is added.
+func (j serviceTasks) runsAny() bool {
+	for i, s := range j.state[:j.wanted()] {
+		if r := j.records.Get(i); !s.IsFinal() && (r == nil || !r.HoldWanted && !r.RemoveWanted) {
+			return true
+		}
+	}
+	return false
 }
 
 // addToClass puts new tasks into the class of those that wait.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
 // health has a machine say how an attempt is, and reports whether that was news.
@@ -93,6 +94,65 @@ func TestServiceStates(t *testing.T) {
 	batch := d.submit(1, "")
 	if s, _ := d.queue.Status(batch.Seq); s.Service != nil {
 		t.Fatalf("a batch job is a service: %+v", s.Service)
+	}
+}
+
+// silence records that the machine of an attempt is silent, or answers again.
+func (d *testQueue) silence(a roost.AttemptID, returns bool) bool {
+	d.Helper()
+	e, ok := d.queue.RecordSilence(d.now, a, "n1")
+	if returns {
+		e, ok = d.queue.RecordReturn(d.now, a)
+	}
+	if ok {
+		d.apply(e)
+	}
+	return ok
+}
+
+// TestSilentMachine checks that tasks of a silent machine are lost. When it answers, its
+// tasks are as they were. If it does not in time, others replace them.
+func TestSilentMachine(t *testing.T) {
+	d := newTestQueue(t)
+	plain := d.submit(1, "Service = []")
+	a := d.run()
+	if !d.silence(a, false) || d.silence(a, false) {
+		t.Fatal("the first silence is news, and the second is not")
+	}
+	d.checkServices(plain, "running lost; 0 of 1")
+	if s, _ := d.queue.Status(plain.Seq); s.Task.Service.Detail != "machine n1 does not answer" {
+		t.Errorf("got %+v", s.Task.Service)
+	}
+	if !d.silence(a, true) || d.silence(a, true) {
+		t.Fatal("the return is news once")
+	}
+	d.checkServices(plain, "running ready; 1 of 1")
+	d.silence(a, false)
+	e, _ := d.queue.RecordLost(d.now, a, "its node was away for longer than the lease")
+	d.apply(e)
+	d.checkServices(plain, "idle; 0 of 1")
+	if d.silence(a, true) || d.silence(a, false) {
+		t.Error("an attempt that was given up is back")
+	}
+	d.run()
+	d.checkServices(plain, "running ready; 1 of 1")
+
+	d = newTestQueue(t)
+	checked := d.submit(1, "Service = []; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}")
+	a = d.run()
+	d.health(a, roost.ServiceReady, "", "")
+	d.silence(a, false)
+	d.silence(a, true)
+	d.checkServices(checked, "running starting; 0 of 1")
+	d.health(a, roost.ServiceReady, "", "")
+	d.checkServices(checked, "running ready; 1 of 1")
+	d.health(a, roost.ServiceLeaving, "", "")
+	if d.silence(a, false) {
+		t.Error("a task that is being stopped is lost")
+	}
+	job := d.submit(1, "")
+	if d.silence(d.run(), false) {
+		t.Errorf("%v, which is no service, is lost", job)
 	}
 }
 
@@ -255,4 +315,88 @@ func TestOrdersWhileWaiting(t *testing.T) {
 	d.checkServices(id, "running ready, removed; 1 of 1")
 	d.end(roost.AttemptID{Task: first.Task, Attempt: 2}, eventlog.AttemptExit{Code: 0})
 	d.checkState(id, "removed 2")
+}
+
+// TestRestartCauses checks why a task of a service is started again, and what all
+// services have.
+func TestRestartCauses(t *testing.T) {
+	d := newUpdateRun(t, 2, checkedService[len("Service = []; "):])
+	a := roost.AttemptID{Task: d.id.Task(0), Attempt: 1}
+	cause := func(a roost.AttemptID, x *eventlog.AttemptExit) RestartCause {
+		d.Helper()
+		e := eventAbout(d.now, eventlog.Ended, a)
+		e.Exit = x
+		c, ok := d.queue.RestartCause(&e)
+		if !ok {
+			d.Fatalf("%v: no restart", a)
+		}
+		return c
+	}
+	for exit, want := range map[eventlog.ExitCause]RestartCause{
+		eventlog.CauseExited: RestartAfterExit, eventlog.CauseMemory: RestartAfterLimit,
+		eventlog.CauseLaunch: RestartAfterLaunch, eventlog.CausePreemption: RestartAfterPreemption,
+		eventlog.CauseMachine: RestartAfterMachine, eventlog.CauseLease: RestartAfterLoss,
+		eventlog.CauseVacate: RestartAfterOther,
+	} {
+		if got := cause(a, &eventlog.AttemptExit{Cause: exit}); got != want {
+			t.Errorf("%v: %d, want %d", exit, got, want)
+		}
+	}
+	if got := cause(a, nil); got != RestartAfterLoss {
+		t.Errorf("a lost attempt: %d", got)
+	}
+	for i := range 2 {
+		d.health(roost.AttemptID{Task: d.id.Task(i), Attempt: 1}, roost.ServiceReady, "", "")
+	}
+	d.fail(a)
+	d.restartFailing()
+	if got := cause(a, &eventlog.AttemptExit{Cause: CauseVacate}); got != RestartForCheck {
+		t.Errorf("after a live check: %d", got)
+	}
+	d.end(a, AttemptExit{Cause: CauseVacate})
+	d.health(d.run(), roost.ServiceReady, "", "")
+	d.evict(NodeDrain{Node: "n"})
+	if got := cause(roost.AttemptID{Task: d.id.Task(0), Attempt: 2}, nil); got != RestartForDrain {
+		t.Errorf("on a drained machine: %d", got)
+	}
+	d.end(roost.AttemptID{Task: d.id.Task(0), Attempt: 2}, AttemptExit{Cause: CauseVacate})
+	d.end(roost.AttemptID{Task: d.id.Task(1), Attempt: 1}, AttemptExit{Code: 1})
+	sum := d.queue.ServiceTotals()
+	if sum.Tasks[roost.NoServiceState] != 2 || sum.Backoff != 1 || sum.Updates[update.Rolling] != 0 {
+		t.Errorf("got %+v", sum)
+	}
+	d.revise("Arguments = {\"2\"}")
+	if sum := d.queue.ServiceTotals(); sum.Updates[update.Rolling] != 1 {
+		t.Errorf("got %+v", sum)
+	}
+	batch := d.submit(1, "")
+	e := eventlog.JobEvent{Type: eventlog.Ended, Job: batch.Seq, Exit: &eventlog.AttemptExit{}}
+	if _, ok := d.queue.RestartCause(&e); ok {
+		t.Error("a task of batch is started again")
+	}
+}
+
+// TestEndedUpdates checks which events end an update, each once.
+func TestEndedUpdates(t *testing.T) {
+	d := newUpdateRun(t, 1, "")
+	d.revise("Arguments = {\"2\"}")
+	var ended []update.State
+	for range 100 {
+		d.now = d.now.Add(time.Second)
+		for _, e := range d.queue.Followups(d.now) {
+			if s, ok := d.queue.EndedUpdate(&e); ok {
+				ended = append(ended, s)
+			}
+			d.apply(e)
+		}
+		for _, v := range d.queue.TakeVacates() {
+			d.end(v.Attempt, eventlog.AttemptExit{Cause: eventlog.CauseVacate, Signal: 15})
+		}
+		for d.job().counts[roost.Idle] > 0 {
+			d.run()
+		}
+	}
+	if len(ended) != 1 || ended[0] != update.Done {
+		t.Errorf("got %v", ended)
+	}
 }

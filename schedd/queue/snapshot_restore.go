@@ -71,6 +71,9 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 		j.ownExtras().update = s.Update
 		q.markUpdate(j)
 	}
+	if s.Scale != nil {
+		j.ownExtras().scaled = s.Scale
+	}
 	if n := taskCount(j); n < len(j.state) {
 		j.ownExtras().tasksToRun = int32(n + serviceTasks{j}.surge())
 	}
@@ -116,6 +119,9 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 		}
 		if to.IsActive() {
 			j.active++
+			if size, ok := q.WantedSize(q.attemptOf(j, i)); ok {
+				q.resizes = append(q.resizes, size)
+			}
 			if r.RemoveWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.Force,
 					Reason: r.Reason})

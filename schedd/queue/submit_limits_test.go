@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,5 +63,26 @@ func TestOpenTasksAreShared(t *testing.T) {
 	}
 	if q.OpenTasks(1) != 500 || q.OpenTasks(2) != 400 || q.OpenTasks(3) != 10 || q.OpenTasks(9) != 0 {
 		t.Errorf("open: %v", q.openByUser)
+	}
+}
+
+// TestSubmissionInLog checks that a submission is refused which is large in the log. It
+// may be small as it is sent, because there each of its jobs has the key, and more.
+func TestSubmissionInLog(t *testing.T) {
+	q := New("h")
+	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, jobs := range []int{10, 100} {
+		events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "u", UID: 1}, strings.Repeat("k", 256),
+			slices.Repeat([]jobad.SubmitSpec{{Ad: ad, Count: 1}}, jobs), SubmitLimits{MaxLog: 10_000})
+		size := 0
+		for i := range events {
+			size += len(AppendEvent(nil, &events[i]))
+		}
+		if taken := jobs == 10; taken != (err == nil) || !taken && !errors.Is(err, roost.Exhausted) || size > 10_000 {
+			t.Errorf("%d jobs of %d bytes: %v", jobs, size, err)
+		}
 	}
 }

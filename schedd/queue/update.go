@@ -60,31 +60,28 @@ func (j jobRevisions) retainsRevision(i int) bool {
 	return t != nil && max(t.Revision, firstRevision) != j.revision()
 }
 
-// revisionFacts lists what an update needs to know of each of the first tasks.
-func (j jobRevisions) revisionFacts(count int) []update.TaskFact {
-	facts := make([]update.TaskFact, count)
-	for i, s := range j.state[:count] {
-		f := &facts[i]
-		*f = update.TaskFact{Revision: j.revision(), Since: j.submitted, Absent: s.IsFinal()}
-		r := j.records.Get(i)
-		if r == nil {
-			continue
-		}
-		f.Absent = f.Absent || r.RemoveWanted || r.HoldWanted && r.RequestedBy != ""
-		if r.Service == nil {
-			continue
-		}
-		t := &r.Service.Updated
-		f.Revision, f.Planned, f.WasReady, f.Exits = max(t.Revision, firstRevision), t.Planned, t.WasReady, t.Exits
-		if t.Since != 0 {
-			f.Since = t.Since
-		}
-		if !r.Live {
-			continue
-		}
-		f.Began, f.Condition = r.Assigned, r.Condition()
+// taskFact is what an update needs to know of a task.
+func (j jobRevisions) taskFact(i int) update.TaskFact {
+	f := update.TaskFact{Revision: j.revision(), Since: j.submitted, Absent: j.state[i].IsFinal()}
+	r := j.records.Get(i)
+	if r == nil {
+		return f
 	}
-	return facts
+	f.Absent = f.Absent || r.RemoveWanted || r.HoldWanted && r.RequestedBy != ""
+	if r.Service == nil {
+		return f
+	}
+	t := &r.Service.Updated
+	f.Revision, f.Planned, f.WasReady, f.Exits = max(t.Revision, firstRevision), t.Planned, t.WasReady, t.Exits
+	f.Untouched = t.Untouched
+	if t.Since != 0 {
+		f.Since = t.Since
+	}
+	if r.Live {
+		f.Began, f.Condition = r.Assigned, r.Condition()
+		j.addResizeFacts(i, r, &f)
+	}
+	return f
 }
 
 // serviceUpdates knows which updates are to be looked at, and when.
@@ -92,15 +89,18 @@ type serviceUpdates struct {
 	*jobTable
 	dueAt   map[uint64]int64 // by job: unix nanoseconds; in the past: something has changed
 	askedAt int64            // when the updates were last looked at, unix nanoseconds
+	// whether nobody has said yet that quotas allow a job
+	awaitsQuota func(job uint64) bool
 }
 
-func newServiceUpdates(jobs *jobTable) *serviceUpdates {
-	return &serviceUpdates{jobTable: jobs, dueAt: map[uint64]int64{}}
+func newServiceUpdates(jobs *jobTable, quotas *quotaDemands) *serviceUpdates {
+	return &serviceUpdates{jobTable: jobs, dueAt: map[uint64]int64{},
+		awaitsQuota: func(job uint64) bool { return quotas.deferredJobs[job] }}
 }
 
 // markUpdate has a job's update looked at again.
 func (q *serviceUpdates) markUpdate(j *job) {
-	if j.update != nil && (j.update.State != update.Closed || j.update.Surge > 0) {
+	if j.update != nil && (j.update.State != update.Closed || j.update.Surge > 0) || resizesInPlace(j) {
 		q.dueAt[j.seq] = 0
 	}
 }
@@ -124,11 +124,14 @@ func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEven
 			continue
 		}
 		j := q.jobs[seq]
-		if j == nil || j.update == nil || j.isFinal() {
+		if j == nil || j.update == nil && !resizesInPlace(j) || j.isFinal() {
 			delete(q.dueAt, seq)
 			continue
 		}
-		decided, again := q.decideUpdate(now, j)
+		decided, again := q.decideResizes(now, j)
+		if j.update != nil {
+			decided, again = q.decideUpdate(now, j)
+		}
 		events = append(events, decided...)
 		if mutant.Active(mutant.SettlingMissed) {
 			again = 0
@@ -142,15 +145,14 @@ func (q *serviceUpdates) decideUpdates(now time.Time) (events []eventlog.JobEven
 
 // decideUpdate decides how the update of a job goes on, and when to ask again.
 func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.JobEvent, again int64) {
-	var facts []update.TaskFact // of each task; one that has ended needs none
 	count, surge := serviceTasks{j}.wanted(), serviceTasks{j}.surge()
-	if j.update.State.IsActive() || surge > 0 {
-		facts = serviceTasks{j}.facts()
-	}
-	plan := update.Decide(j.update.Update, j.spec.Update, count, facts, now)
+	plan := serviceTasks{j}.tally().Decide(j.update.Update, j.spec.Update, count, serviceTasks{j}.toRun(), now)
 	want := min(plan.Surge, roost.MaxTasks-count)
 	if len(j.submission.columns) > 0 { // which say nothing of other tasks
 		want = 0
+	}
+	if want > surge && !(serviceTasks{j}).runsAny() {
+		want = surge
 	}
 	if want != surge {
 		events = append(events, eventlog.JobEvent{Type: eventlog.SurgeChanged, Time: now.UnixNano(), Job: j.seq,
@@ -160,9 +162,13 @@ func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.
 	if plan.Changed {
 		events = append(events, updateEvent(now, j, plan.Update))
 	}
-	replaced := map[bool][]eventlog.IndexRange{}
+	replaced, resized := map[bool][]eventlog.IndexRange{}, []eventlog.IndexRange(nil)
 	slices.SortFunc(plan.Replace, func(a, b update.Replacement) int { return a.Index - b.Index })
 	for _, r := range plan.Replace {
+		if r.Resize {
+			resized = appendIndex(resized, r.Index)
+			continue
+		}
 		replaced[r.Planned] = appendIndex(replaced[r.Planned], r.Index)
 	}
 	for _, planned := range []bool{false, true} {
@@ -170,6 +176,13 @@ func (q *serviceUpdates) decideUpdate(now time.Time, j *job) (events []eventlog.
 			events = append(events, eventlog.JobEvent{Type: eventlog.Replaced, Time: now.UnixNano(), Job: j.seq,
 				Ranges: ranges, Planned: planned})
 		}
+	}
+	if len(resized) > 0 && q.awaitsQuota(j.seq) {
+		return events, now.Add(quotaRetry).UnixNano()
+	}
+	if len(resized) > 0 {
+		events = append(events, eventlog.JobEvent{Type: eventlog.ResizeRequested, Time: now.UnixNano(), Job: j.seq,
+			Ranges: resized, Reason: fmt.Sprintf("the size of revision %d", revisionsOf(j).revision())})
 	}
 	return events, plan.Again
 }
@@ -186,7 +199,17 @@ func updateEvent(now time.Time, j *job, to update.Update) eventlog.JobEvent {
 	if err != nil {
 		panic(err) // it was the job's own
 	}
+	if mutant.Active(mutant.SizeNotUndone) {
+		for _, name := range []string{roost.AttrRequestCpus, roost.AttrRequestMemory} {
+			if has, ok := parsedAd(j).Lookup(name); ok {
+				before.Insert(name, has)
+			}
+		}
+	}
 	e.Type = eventlog.Revised
+	if n, ok := before.Int(roost.AttrTaskCount); ok && j.spec.Service.Autoscale != nil {
+		before.SetInt(roost.AttrTaskCount, int64(retainedCount(taskCount(j), before, int(n))))
+	}
 	e.Submission = &eventlog.SubmittedJob{Ad: jobad.Difference(parsedAd(j), before).String()}
 	if n, _ := before.Int(roost.AttrTaskCount); int(n) != taskCount(j) {
 		e.Submission.Count = int(n)
@@ -215,7 +238,9 @@ type JobRevision struct {
 	Ad            *classad.Ad // of the job file; nil: as it is, every task is started again
 	Count         int
 	Columns       []jobad.TaskColumn
+	CountOnly     bool // Count is all that it is about
 	PlanOnly      bool // only say what would be done
+	SizeOnly      bool // Ad differs from the job's in its size, which follows its use
 	ApplyDefaults func(spec *jobad.SubmitSpec, changes *classad.Ad) error
 }
 
@@ -224,6 +249,7 @@ type RevisionPlan struct {
 	Changes  []jobad.AttributeEffect
 	Effect   jobad.RevisionEffect
 	Revision uint32 // the number that the job has then
+	Before   uint32 // the number that it has now
 	// how many tasks it has, and is to have
 	CountBefore, Count int
 }
@@ -239,8 +265,20 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 	before := jobad.SubmitSpec{Ad: parsedAd(j), Count: taskCount(j), Columns: j.submission.columns}
 	after := jobad.SubmitSpec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
 	plan.CountBefore, plan.Count = before.Count, before.Count
+	if rev.CountOnly {
+		rev.Ad, rev.Columns = before.Ad.Copy(), before.Columns
+		if err := checkCountOnly(j, rev.Count); err != nil {
+			return nil, plan, fmt.Errorf("%v: %w", t, err)
+		}
+	}
 	if rev.Ad != nil {
 		after.Ad = jobad.NewRevisionAd(before.Ad, rev.Ad, fixedAttrs)
+		if !rev.CountOnly {
+			rev.Count = retainedCount(before.Count, after.Ad, rev.Count)
+		}
+		if !rev.SizeOnly {
+			retainSize(j, after.Ad)
+		}
 		if err := changeCount(j, &after, rev); err != nil {
 			return nil, plan, fmt.Errorf("%v: %w", t, err)
 		}
@@ -257,7 +295,7 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 			return nil, plan, err
 		}
 	}
-	plan.Revision = revisionsOf(j).revision()
+	plan.Revision, plan.Before = revisionsOf(j).revision(), revisionsOf(j).revision()
 	if plan.Changes, plan.Effect = jobad.RevisionChanges(before.Ad, after.Ad, fixedAttrs); rev.Ad == nil {
 		plan.Effect = jobad.RestartTask
 	}
@@ -267,8 +305,13 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 				roost.Conflict, c.Name)
 		}
 	}
-	if plan.Effect == jobad.RestartTask {
+	if j.spec.IsAlloc {
+		err = allocRevision(j, &plan)
+	} else if plan.Effect >= jobad.ResizeTask {
 		plan.Revision = revisionsOf(j).lastRevision() + 1
+	}
+	if err != nil {
+		return nil, plan, fmt.Errorf("%v: %w", t, err)
 	}
 	if plan.Effect == jobad.NoEffect {
 		return nil, plan, nil
@@ -312,8 +355,11 @@ func (q taskDecisions) revisableJob(now time.Time, who CallerIdentity, t TaskSel
 	switch {
 	case len(t.Ranges) > 0:
 		return nil, fmt.Errorf("%v: %w", t, ErrWholeJobOnly)
-	case j.spec.Service == nil:
-		return nil, fmt.Errorf("%v: %w: only a service is updated, and this job has no service block", t,
+	case j.spec.Service == nil && !j.spec.IsAlloc:
+		return nil, fmt.Errorf("%v: %w: only a service or an alloc set is updated, and this job has no service block",
+			t, roost.Conflict)
+	case isResizing(j) && j.spec.IsAlloc:
+		return nil, fmt.Errorf("%v: %w: a machine has not answered yet about the size asked for before; try again", t,
 			roost.Conflict)
 	}
 	return j, nil
@@ -340,7 +386,7 @@ func (q taskDecisions) revisionEvent(now time.Time, who CallerIdentity, j *job, 
 	if e.Submission, err = q.checkChanged(j, who, before, after, changes, limits); err != nil {
 		return e, err
 	}
-	if plan.Effect != jobad.RestartTask {
+	if plan.Effect < jobad.ResizeTask || j.spec.IsAlloc {
 		return e, nil
 	}
 	p, err := jobad.ReadSpec(after.Ad)
@@ -355,6 +401,9 @@ func (q taskDecisions) revisionEvent(now time.Time, who CallerIdentity, j *job, 
 		started = j.update.Update
 	}
 	u := update.Begin(started, revisionsOf(j).revision(), plan.Revision, p.Update, now.UnixNano())
+	if plan.Effect == jobad.ResizeTask {
+		u.Alike = started.AlikeAfter(revisionsOf(j).revision())
+	}
 	if e.Type, e.Update = eventlog.Revised, &u; e.Reason == "" {
 		e.Reason = "every task is started again"
 	}
@@ -394,6 +443,9 @@ type UpdateStatus struct {
 	update.Update
 	Tasks  map[update.TaskState]int
 	Budget update.Budget
+	// PromotesAt is when its canaries are accepted by themselves, unix nanoseconds; 0:
+	// never
+	PromotesAt int64
 }
 
 // WasUpdated reports whether a job in the queue was ever updated.
@@ -408,11 +460,11 @@ func (q *jobTable) UpdateStatus(seq uint64, now time.Time) (s UpdateStatus, ok b
 	if j == nil || j.update == nil {
 		return s, false
 	}
-	facts := serviceTasks{j}.facts()
-	s = UpdateStatus{Update: j.update.Update, Tasks: map[update.TaskState]int{}}
-	for i := range facts {
-		s.Tasks[s.Update.TaskState(i, &facts[i], j.spec.Update, now.UnixNano())]++
+	t := serviceTasks{j}
+	s = UpdateStatus{Update: j.update.Update, Budget: t.budget(now.UnixNano()),
+		Tasks: t.tally().States(t.lastUpdate(), j.spec.Update, t.wanted(), t.toRun(), now.UnixNano())}
+	if after := j.spec.Update.PromoteAfter; after > 0 && s.State == update.WaitingPromote {
+		s.PromotesAt = s.Moved + int64(after)
 	}
-	s.Budget = s.Update.Budget(j.spec.Update, taskCount(j), facts, now.UnixNano())
 	return s, true
 }

@@ -20,7 +20,7 @@ type updateRun struct {
 	id roost.JobID
 }
 
-func newUpdateRun(t *testing.T, count int, src string) *updateRun {
+func newUpdateRun(t testing.TB, count int, src string) *updateRun {
 	d := &updateRun{testQueue: newTestQueue(t)}
 	d.id = d.submit(count, "Service = []; Arguments = {\"1\"}; "+src)
 	d.pass(time.Minute)
@@ -40,6 +40,9 @@ func (d *updateRun) reviseCount(count int, src string) RevisionPlan {
 		JobRevision{Ad: serviceAd(d, src), Count: count}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
+	}
+	for _, e := range events {
+		e.Submission.DeferredAdmission = false // quotas allow everything
 	}
 	d.apply(events...)
 	return plan
@@ -266,6 +269,11 @@ func TestUpdateInPlace(t *testing.T) {
 	}
 	d.pass(time.Minute)
 	d.expect("11 none")
+	events, p, err := d.queue.ReviseJob(d.now, alice, TaskSelector{Job: d.id},
+		JobRevision{Ad: serviceAd(d, `Arguments = {"1"}; JobPrio = 5`), Count: 2}, SubmitLimits{})
+	if err != nil || len(events) != 0 || p.Effect != NoEffect {
+		t.Errorf("the same again: %v, %+v, %v", events, p, err)
+	}
 	if d.job().spec.Priority != 5 || d.job().records.Own(0).Attempt != 1 {
 		t.Fatal("the priority was not changed in place")
 	}
@@ -363,6 +371,32 @@ func TestUpdateSurge(t *testing.T) {
 	if r := d.job().records.Own(3); r.Attempt != 2 {
 		t.Fatalf("the task of the surge is at attempt %d", r.Attempt)
 	}
+}
+
+// TestUpdateOfHeldService checks that an update adds no tasks to a service that is held.
+// When that is released, the next update does.
+func TestUpdateOfHeldService(t *testing.T) {
+	policy := `Update = [Surge = "1"; MaxDown = "0"]; `
+	d := newUpdateRun(t, 3, policy)
+	hold, err := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: d.id}, "by alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(hold...)
+	d.pass(time.Second)
+	d.revise(policy + `Arguments = {"2"}`)
+	d.pass(time.Minute)
+	if n := len(d.job().state); n != 3 {
+		t.Fatalf("it has %d tasks", n)
+	}
+	release, err := d.queue.ReleaseTasks(d.now, alice, TaskSelector{Job: d.id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(release...)
+	d.revise(policy + `Arguments = {"3"}`)
+	d.pass(time.Minute)
+	d.expectStates("running running running removed")
 }
 
 // TestUpdateRestart checks that a restart without a change ends each attempt once.

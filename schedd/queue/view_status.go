@@ -54,6 +54,8 @@ type JobStatus struct {
 	Released      []int
 	ReleasedUsage eventlog.CPUUsage
 	Service       *ServiceStatus // nil: it ends by itself
+	Alloc         *AllocStatus   // of an alloc set, or of one alloc
+	Inside        *InsideStatus  // nil: its tasks run on machines
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.
@@ -81,6 +83,7 @@ type TaskStatus struct {
 	LastCheckpoint int64              // when the last of them was taken, unix nanoseconds
 	EarlierUsage   eventlog.CPUUsage  // of earlier attempts, that the last one went on from
 	Service        *TaskServiceStatus // nil: not of a service, or it never had an attempt
+	Resize         string             // what becomes of the size of its live attempt; empty: nothing
 }
 
 // Status tells how a job stands.
@@ -104,6 +107,7 @@ func (q statusView) status(j *job) JobStatus {
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
 	s.RunNow, s.Service = j.runNowStatus(), serviceTasks{j}.status()
+	q.addAllocs(&s, j, -1)
 	if j.spec.MPIGang && j.spec.GangSize == len(j.state) {
 		q.mpiJobStatus(j, &s)
 		return s
@@ -171,6 +175,10 @@ func (j *job) stateReason(i int) (why string) {
 		return "held when it was submitted"
 	case j.state[i].IsActive() && j.evictionWaits[i] != "":
 		return j.evictionWaits[i]
+	case j.state[i].IsActive() && r.Resize != nil && why == "":
+		return resizeReason(r.Resize)
+	case j.state[i].IsActive() && r.Resize != nil:
+		return why + "; " + resizeReason(r.Resize)
 	}
 	return why
 }
@@ -221,6 +229,7 @@ func (q statusView) taskStatus(j *job, s JobStatus, i int) JobStatus {
 	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
 	s.Locked = one.State == roost.Held && j.isLocked(i)
 	s.Resources, s.Request, s.Placements = c.request.Resources, c.request.ID, nil
+	q.addAllocs(&s, j, i)
 	return s
 }
 
@@ -287,7 +296,7 @@ func indexOfState(all []roost.TaskState, states ...roost.TaskState) int {
 func (q statusView) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
 	if r := j.records.Get(i); r != nil {
-		t.Placement, t.Service = r.Placement, taskServiceStatus(r)
+		t.Placement, t.Service, t.Resize = r.Placement, taskServiceStatus(r), resizeReason(r.Resize)
 		t.Attempt, t.Node, t.Started, t.Exit = r.Attempt, r.Node, r.Started, r.Exit
 		if t.State.IsFinal() {
 			t.Ended = r.Ended

@@ -29,10 +29,16 @@ func (t *FileTransfers) OnInputRequest(p *StartdNode, m *wire.InputReady, _ time
 		return
 	}
 	pl := t.filesFor(program, p.Name)
-	ctx := t.startTransfer(a)
+	ctx, digest := t.startTransfer(a), t.secretsDigest
 	go func() {
 		err := t.sendInput(ctx, p, a, pl, m.GetHoles())
-		t.loop.PostEvent(t.daemonContext, InputSent{p.Name, a, err})
+		var secrets []*wire.SecretText
+		if err == nil && len(pl.Secrets) > 0 {
+			reader := newSecretReader(t)
+			secrets, err = reader.fetch(ctx, secretsRequest(pl.TaskProgram, nil))
+			reader.close()
+		}
+		t.loop.PostEvent(t.daemonContext, InputSent{p.Name, a, secrets, digest, err})
 	}()
 }
 
@@ -79,6 +85,9 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 			return pace.stopCause(err)
 		}
 	}
+	if isStored(pl.TaskProgram) {
+		return pace.stopCause(t.sendStored(ctx, p, a, pl, holes, pace))
+	}
 	agent, err := t.users.Agent(pl.UID, pl.GID)
 	if err != nil {
 		return err
@@ -121,6 +130,7 @@ func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
 		return
 	}
 	if n.err == nil {
+		sendSecrets(t, n)
 		t.loop.SendTo(n.node,
 			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: codec.AttemptRef(n.attempt)}}})
 		return
@@ -129,6 +139,13 @@ func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
 	if errors.As(n.err, &spoiled) {
 		t.dropBadImage(n, spoiled, now)
 		return
+	}
+	var refused secretError
+	if errors.As(n.err, &refused) {
+		if e, ok := t.queue.HoldTask(now, n.attempt.Task, "it cannot have its secrets: "+refused.Error()); ok {
+			t.loop.CommitEvents(e)
+		}
+		return // the hold ends the attempt
 	}
 	t.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)
 	if errors.Is(n.err, roost.NoInput) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, roost.Exhausted) {

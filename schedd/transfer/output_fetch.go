@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // What a node says of an attempt's output is a claim of its own. First the list is
@@ -44,7 +45,7 @@ func (c *OutputFetch) tryFetch(ctx context.Context) error {
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot)
 	defer end()
-	c.stream, c.received, pace.progress = pace, nil, progress
+	c.stream, c.received, c.stored, pace.progress = pace, nil, queue.StoredOutput{}, progress
 	defer func() {
 		for _, stage := range c.received {
 			stage.Close()
@@ -77,10 +78,6 @@ func (c *OutputFetch) transferFiles(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	agent, err := c.users.Agent(c.UID, c.GID)
-	if err != nil {
-		return err
-	}
 	names := make([]string, 0, len(list))
 	for _, e := range list {
 		names = append(names, e.GetName())
@@ -89,6 +86,13 @@ func (c *OutputFetch) transferFiles(ctx context.Context) error {
 		&wire.FetchRequest{Schedd: c.host, Attempt: codec.AttemptRef(c.Attempt), Names: names, Holes: true})
 	if err != nil {
 		return rpc.FromStatus(err)
+	}
+	if isStored(c.TaskProgram) {
+		return c.storeFiles(ctx, c.stream.receivePaced(from.Recv), list)
+	}
+	agent, err := c.users.Agent(c.UID, c.GID)
+	if err != nil {
+		return err
 	}
 	stage, err := userfiles.ReceiveStaged(ctx, c.stream.receivePaced(from.Recv), agent, c.Iwd, c.expectedFiles(list))
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/codec"
+	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -21,6 +23,8 @@ type (
 	InputSent struct {
 		node    string
 		attempt roost.AttemptID
+		secrets []*wire.SecretText // that the attempt gets
+		digest  uint64             // of the cell policy before they were read
 		err     error
 	}
 	OutputStored struct {
@@ -29,6 +33,7 @@ type (
 		Exited      *wire.Exited
 		Err         error
 		SpoolReason error // why output is in the spool, and not where the job wants it
+		Stored      queue.StoredOutput
 	}
 )
 
@@ -98,6 +103,12 @@ func (t *FileTransfers) OnOutputStored(n OutputStored, now time.Time) {
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH,
 			Reason: "its output cannot be stored: " + n.Err.Error()}
 	}
+	if n.Err == nil && n.Stored != (queue.StoredOutput{}) {
+		x := codec.QueueExit(status)
+		x.Stored = n.Stored
+		t.loop.RecordEndedWithRuntime(n.Attempt, x, status.GetOwnFiles(), x.Wall, now)
+		return
+	}
 	t.loop.RecordEnded(n.Attempt, status, now)
 }
 
@@ -117,6 +128,7 @@ type OutputFetch struct {
 	// Of one try:
 	stream   *pacedStream
 	received []*userfiles.RemoteStage // what came, complete and checked, without its name
+	stored   queue.StoredOutput       // what came, and is on the checkpoint server
 }
 
 // The names under which a startd gives captured streams.
@@ -161,6 +173,9 @@ func (c *OutputFetch) storeStream(ctx context.Context, stderr bool) error {
 	from, err := c.streamReader(ctx, stderr)
 	if err != nil {
 		return err
+	}
+	if isStored(c.TaskProgram) {
+		return c.spoolAndStore(ctx, stderr, from)
 	}
 	if target == "" {
 		return c.spoolStream(stderr, from)

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // sandboxFiles is how an attempt sees its files.
@@ -25,14 +26,15 @@ type sandboxFiles struct {
 // image of its processes brings what was in its scratch directory with it; one that a
 // checkpoint server has the node fetches itself.
 func (pl *sandboxFiles) hasTransfers() bool {
-	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
+	return len(pl.inputs) > 0 || pl.ScriptFile != "" || len(pl.Secrets) > 0 ||
+		pl.Restore != nil && pl.Restore.Server == ""
 }
 
 // usesScratch decides where an attempt runs. It runs in place when the node sees the same
 // files, otherwise in a scratch directory (Transfer "auto").
 func (t *FileTransfers) usesScratch(transfer, domain, node string) bool {
 	shared := domain != "" && domain == t.domains[node]
-	return transfer == "always" || transfer == "auto" && !shared
+	return transfer == "always" || transfer == jobad.TransferStore || transfer == "auto" && !shared
 }
 
 // filesFor returns how an attempt on a node sees its files.
@@ -94,6 +96,10 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		Service: codec.WireService(p.Service, p.Revision),
 		PbsId:   p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
+	}
+	for _, s := range p.Secrets {
+		w.Secrets = append(w.Secrets, s.Name)
+		w.SecretVariables = append(w.SecretVariables, s.Variable)
 	}
 	if pl.scratch {
 		w.Outputs, w.Inputs = p.Outputs, inputPatterns(p.Iwd, pl.inputs)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -22,19 +21,19 @@ import (
 const scriptServerTimeout = 5 * time.Minute
 
 // withFileServer calls the checkpoint server.
-func (t *FileTransfers) withFileServer(ctx context.Context,
+func (t *FileTransfers) withFileServer(ctx context.Context, timeout time.Duration,
 	call func(ctx context.Context, client wire.CheckpointServerClient) error) error {
 	if t.fileServer == "" {
-		return fmt.Errorf("script: %w: the script of a job in the queue of the cell is stored on the checkpoint "+
-			"server, and the node file of %s names none: an administrator sets checkpoint_server there, see "+
-			"roost-node(5); a script of at most 1 MiB needs none", roost.Invalid, t.host)
+		return fmt.Errorf("%w: the files of jobs in the queue of the cell are stored on the checkpoint server, and "+
+			"the node file of %s names none: an administrator sets checkpoint_server there, see roost-node(5); a "+
+			"script of at most 1 MiB needs none, nor do files that are where the queue is", roost.Invalid, t.host)
 	}
 	conn, err := rpc.Dial(t.fileServer, t.identity, peer.CheckpointServer)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, scriptServerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := call(ctx, wire.NewCheckpointServerClient(conn)); err != nil {
 		return fmt.Errorf("checkpoint server %s: %w", t.fileServer, err)
@@ -58,27 +57,7 @@ func (t *FileTransfers) PutScripts(ctx context.Context, who queue.CallerIdentity
 			return err
 		}
 		defer f.Close()
-		return t.withFileServer(ctx, func(ctx context.Context, client wire.CheckpointServerClient) error {
-			put, err := client.PutFile(ctx)
-			if err != nil {
-				return rpc.FromStatus(err)
-			}
-			part := &wire.UserFilePart{File: wireUserFile(queue.UserScript{Node: t.host, UID: who.UID, Name: name}),
-				Size: size}
-			for put.Send(part) == nil { // otherwise the cause comes with the answer
-				data := make([]byte, scriptChunk)
-				n, err := f.Read(data)
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					return fmt.Errorf("script: %w: %w", roost.NoInput, err)
-				}
-				part = &wire.UserFilePart{Data: data[:n]}
-			}
-			_, err = put.CloseAndRecv()
-			return rpc.FromStatus(err)
-		})
+		return t.putUserFile(ctx, queue.UserScript{Node: t.host, UID: who.UID, Name: name}, size, f)
 	})
 }
 
@@ -115,7 +94,8 @@ func eachScript(specs []queue.SubmitSpec, f func(name string) error) error {
 
 // fetchScript gets a script from the checkpoint server.
 func (t *FileTransfers) fetchScript(ctx context.Context, u queue.UserScript) error {
-	return t.withFileServer(ctx, func(ctx context.Context, client wire.CheckpointServerClient) error {
+	return t.withFileServer(ctx, scriptServerTimeout, func(ctx context.Context,
+		client wire.CheckpointServerClient) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		get, err := client.GetFile(ctx, wireUserFile(u))
@@ -150,10 +130,11 @@ func (t *FileTransfers) RetainScripts(ctx context.Context, used []queue.UserScri
 	for len(files) > 0 {
 		some := files[:min(len(files), maxRetainScripts)]
 		files = files[len(some):]
-		if err := t.withFileServer(ctx, func(ctx context.Context, client wire.CheckpointServerClient) error {
+		if err := t.withFileServer(ctx, scriptServerTimeout, func(ctx context.Context,
+			client wire.CheckpointServerClient) error {
 			reply, err := client.RetainFiles(ctx, &wire.RetainFilesRequest{Files: some})
 			if n := len(reply.GetMissing()); n > 0 {
-				t.log.Warn("scripts of jobs are not on the checkpoint server", "count", n, "server", t.fileServer)
+				t.log.Warn("files of jobs are not on the checkpoint server", "count", n, "server", t.fileServer)
 			}
 			return rpc.FromStatus(err)
 		}); err != nil {

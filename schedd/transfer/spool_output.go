@@ -50,14 +50,19 @@ func (c *OutputFetch) spoolStream(stderr bool, from io.Reader) error {
 		return c.retainServiceLogs(stderr, err)
 	}
 	if journal.IsDiskFull(err) {
-		if !c.waitedForSpool {
-			c.log.Warn("output waits for room", "attempt", c.Attempt, "error", err, "cure",
-				"make room in "+c.SpoolFiles.Dir+", or remove the task")
-		}
-		c.waitedForSpool = true
-		return fmt.Errorf("%w: %w", roost.Unavailable, err)
+		return c.waitForRoom(err)
 	}
 	return c.wireError(err)
+}
+
+// waitForRoom makes of the error that the spool is full one for which it is tried again.
+func (c *OutputFetch) waitForRoom(err error) error {
+	if !c.waitedForSpool {
+		c.log.Warn("output waits for room", "attempt", c.Attempt, "error", err, "cure",
+			"make room in "+c.SpoolFiles.Dir+", or remove the task")
+	}
+	c.waitedForSpool = true
+	return fmt.Errorf("%w: %w", roost.Unavailable, err)
 }
 
 // streamReader is a captured stream from its beginning.

@@ -60,6 +60,8 @@ type Config struct {
 	Users    *UserAgents
 
 	FileServer string // address of the checkpoint server, for scripts of the cell's queue; empty: none
+	// returns the addresses of the negotiators, that of the leader first
+	Negotiators func(context.Context) ([]string, error)
 }
 
 // FileTransfers moves files of attempts between this host and nodes: scripts and input,
@@ -81,6 +83,7 @@ type FileTransfers struct {
 	fileServer    string          // address of the checkpoint server; empty: none
 	progress      transferTable   // of what is under way
 	daemonContext context.Context // of the daemon
+	negotiators   func(context.Context) ([]string, error)
 
 	// ---- owned by the loop ----
 	queue         *queue.Queue
@@ -89,13 +92,18 @@ type FileTransfers struct {
 	transfers     map[roost.AttemptID]context.CancelFunc
 	outputFetches map[roost.AttemptID]*OutputFetch // outputs on their way home
 	imageFetches  map[roost.AttemptID]*imageFetch  // images on their way home
+	secrets       map[roost.AttemptID]heldSecrets
+	secretsDigest uint64 // of the newest cell policy; 0: no secret is known
+	secretsStale  bool   // attempts may have older versions than the pool
+	// secretsRenewing: those of the attempts are being read again
+	secretsRenewing bool
 }
 
 // New returns one that has nothing under way.
 func New(c Config) *FileTransfers {
 	t := &FileTransfers{
 		host: c.Host, stateDir: c.StateDir, identity: c.Identity, log: c.Log, loop: c.Loop, fetcher: c.Fetcher,
-		users: c.Users, fileServer: c.FileServer, queue: c.Queue, dispatch: c.Dispatch,
+		users: c.Users, fileServer: c.FileServer, negotiators: c.Negotiators, queue: c.Queue, dispatch: c.Dispatch,
 		SpoolFiles:    &SpoolDir{filepath.Join(c.StateDir, "spool"), c.Reserve},
 		Scripts:       &scriptStore{filepath.Join(c.StateDir, "scripts")},
 		slots:         newTransferSlots(maxTransfers),
@@ -104,6 +112,7 @@ func New(c Config) *FileTransfers {
 		transfers:     make(map[roost.AttemptID]context.CancelFunc),
 		outputFetches: make(map[roost.AttemptID]*OutputFetch),
 		imageFetches:  make(map[roost.AttemptID]*imageFetch),
+		secrets:       make(map[roost.AttemptID]heldSecrets),
 	}
 	if t.fetcher == nil {
 		t.fetcher = t
@@ -119,7 +128,7 @@ func (t *FileTransfers) FetchOutput(c *OutputFetch) {
 	ctx := t.startTransfer(c.Attempt)
 	go func() {
 		err := c.fetchAll(ctx)
-		t.loop.PostEvent(t.daemonContext, OutputStored{c.Peer.Name, c.Attempt, c.Exited, err, c.spoolReason})
+		t.loop.PostEvent(t.daemonContext, OutputStored{c.Peer.Name, c.Attempt, c.Exited, err, c.spoolReason, c.stored})
 	}()
 }
 
@@ -136,6 +145,7 @@ func (t *FileTransfers) UsesScratch(p queue.TaskProgram, node string) bool {
 func (t *FileTransfers) EndAttempt(a roost.AttemptID) {
 	t.StopTransfer(a)
 	t.cancelImageFetch(a)
+	delete(t.secrets, a)
 }
 
 // HasTransfer reports whether files of an attempt are on their way.

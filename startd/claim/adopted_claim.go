@@ -42,6 +42,7 @@ func (m *Machine) Adopt(id slot.ClaimID) *Adopted {
 	}
 	f := &Adopted{Runner: m.NewRunner(file, nil)}
 	f.Runner.group = m.groups.find(file)
+	claimResizer{f.Runner}.restoreLimits()
 	f.Runner.dirs.find()
 	for range adoptTries {
 		f.Runner.starter, f.State, err = starterclient.Adopt(dir, func(e starterclient.Event) {

@@ -49,6 +49,9 @@ type Attempt struct {
 	users          sync.WaitGroup
 	closed         bool
 
+	secrets        []*wire.SecretText // the runner's: until it is launched
+	secretVersions atomic.Pointer[[]*wire.SecretText]
+
 	service serviceState // the runner's
 	isStill atomic.Bool  // it is suspended, or frozen for a checkpoint
 
@@ -90,6 +93,7 @@ func (m *Machine) adoptedAttempt(schedd string, ref starterclient.TaskAttempt, d
 	r, err := readAttempt(dir)
 	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {
 		a.record, a.name = r, r.Name
+		a.publishSecrets()
 	} else {
 		a.record.Notice = defaultNotice
 	}

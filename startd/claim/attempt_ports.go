@@ -38,6 +38,9 @@ func NewPortAddress(startd string, lookUp func(host string) ([]netip.Addr, error
 	return PortAddress{Host: host}
 }
 
+// HasOtherClients reports whether other machines can reach ports of the machine's tasks.
+func (a PortAddress) HasOtherClients() bool { return a.IP.IsValid() && !a.IP.IsLoopback() }
+
 // ClientHost returns by what clients reach a port of a task, without the number.
 func (a PortAddress) ClientHost(p roost.ClaimPort) string {
 	if p.Host == roost.PortHostLocal {

@@ -46,6 +46,10 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 	r.IO, r.Boxed = h.machine.dirs.ClaimIO(h.id), h.machine.sandboxed
 	r.OwnTemp = r.Boxed && !usesHostTemp(p)
 	r.Bounds, r.Scripts = meter.LimitsOf(p.GetBounds()), h.siteScripts().newPrologueContext(p)
+	if len(p.GetSecrets()) > 0 && !r.Boxed {
+		return fmt.Errorf("%w: tasks of %s run without a sandbox, where secrets have no place", roost.Unavailable,
+			h.machine.config.Name)
+	}
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
 	r.Interactive, r.PBS = p.GetInteractive(), isQsubJob(p)
 	if service := p.GetService(); service != nil {
@@ -132,11 +136,16 @@ func (h launcher) launchAttempt(a *Attempt) error {
 		}
 		a.record.Before = fileAges(there)
 	}
+	secrets, variables, err := a.takeSecrets()
+	if err != nil {
+		return err
+	}
 	a.record.Origin = meter.NewBaseline(h.group, h.baseline)
 	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
 		return err
 	}
 	order := h.startCmd(a)
+	order.Secrets, order.Environment = secrets, withVariables(order.Environment, variables)
 	if restores {
 		order.Restore = h.machine.checkpoints.restoreCommand(a)
 	}

@@ -115,6 +115,9 @@ func (h checkpointer) writeSpec(a *Attempt, dir string) error {
 		Limits: processRlimits(a.record.Bounds.PerProcess()), Nice: int(min(max(a.record.Bounds.Nice, 0), 19)),
 		External: map[string]string{"/dev": filepath.Join(h.dir, "dev"), proto.SandboxIODir: a.record.IO},
 	}
+	if len(a.program.GetSecrets()) > 0 {
+		spec.External[proto.SandboxSecretsDir] = filepath.Join(h.dir, "secrets")
+	}
 	if a.record.OwnTemp {
 		spec.External[proto.SandboxTempDir] = a.record.Base
 	}

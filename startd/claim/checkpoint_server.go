@@ -122,7 +122,7 @@ func (m *Checkpoints) getImage(ctx context.Context, schedd string, a *Attempt, i
 // onImageFetched lets the attempt begin, if nothing else is awaited, or ends it. A server
 // that does not answer says nothing about the image.
 func (h checkpointer) onImageFetched(o imageFetched) {
-	if !h.hasAttempt(o.id) || h.attempt.recordedExit != nil || !h.attempt.AwaitsInput() {
+	if !h.hasOpenAttempt(o.id) || !h.attempt.AwaitsInput() {
 		return
 	}
 	a := h.attempt

@@ -256,7 +256,7 @@ func (h checkpointer) onCheckpointDone(o checkpointDone) {
 		h.onExit(a, status)
 		return
 	}
-	h.reapplySuspend(a)
+	h.suspender().reapplySuspend(a)
 	if v := s.whenDone; v != nil {
 		if s.reason != reasonVacate && !v.Fast { // it may have run on since
 			h.checkpointThenVacate(a)
@@ -272,27 +272,6 @@ func (h checkpointer) onCheckpointDone(o checkpointDone) {
 		return
 	}
 	h.scheduleCheckpoint(a)
-}
-
-// reapplySuspend suspends or resumes an attempt as was asked for while a checkpoint was
-// taken. Whoever takes one resumes what was not suspended before, and resuming waited.
-func (h checkpointer) reapplySuspend(a *Attempt) {
-	s := &a.checkpoint
-	if a.recordedExit != nil || h.starter == nil {
-		return
-	}
-	switch {
-	case s.whenDone != nil || s.suspended && !s.wasSuspended:
-		h.suspendTask(a)
-	case s.wasSuspended && !s.suspended:
-		h.starter.Resume(a.ref)
-	case !s.suspended && h.group != nil && h.group.Frozen():
-		// The agent of a startd that was killed was still at it: this one found the task
-		// standing still, and left it so.
-		if err := h.group.Thaw(); err != nil {
-			h.machine.log.Error("cannot thaw", "attempt", a.Label(), "err", err)
-		}
-	}
 }
 
 // ReasonRequested is the reason of a checkpoint that the submit side wants.

@@ -39,7 +39,7 @@ func (h checkpointer) vacateWithCheckpoint(a *Attempt, v VacateCmd) bool {
 	// a process that a signal stops inside vfork(2) cannot be saved: then it stands still
 	// from when it is
 	if h.group != nil {
-		h.suspendTask(a)
+		h.suspender().suspendTask(a)
 	}
 	if s.cancel != nil && s.reason != reasonVacate {
 		return true // another is taken when this one is: it may be past the moment in which it stood still

@@ -80,6 +80,7 @@ func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 	}
 	ad.SetBool(roost.AttrHasCheckpoint, m.criu.Works)
 	ad.SetBool(roost.AttrHasSandbox, sandboxed)
+	ad.SetBool(roost.AttrHasSecrets, sandboxed) // they are mounted there
 	if m.criu.Works {
 		ad.SetString(roost.AttrCheckpointBy, "CRIU "+m.criu.Version)
 	}

@@ -152,11 +152,9 @@ func (d *claimDirs) emptyIO() error {
 // reuseFile makes a file ready to be used again, and reports whether it is. Whoever
 // follows the next attempt's output must not be shown this one's. A file that is empty is
 // left alone, because each change of an inode is written to disk; one that takes long to
-// empty is not used again. The starter overwrites the status.
+// empty is not used again.
 func reuseFile(path string, e fs.DirEntry) bool {
 	switch e.Name() {
-	case proto.StatusFile:
-		return e.Type().IsRegular()
 	case proto.CapturedFile(false), proto.CapturedFile(true):
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxInlineOutput {

@@ -93,6 +93,8 @@ type attemptRecord struct {
 
 	Known string `json:",omitempty"` // of a task of an array the id, with the index that users know it by
 
+	Secrets []secretRecord `json:",omitempty"` // which versions of its secrets it has
+
 	Reaches bool `json:",omitempty"` // it can have something run on all machines of its job
 }
 

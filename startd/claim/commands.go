@@ -38,6 +38,15 @@ type (
 		Cores     []int
 	}
 
+	// ResizeCmd changes the limits of a claim on which an attempt runs; ResizedEvent
+	// follows. Held is what the machine's books hold until then.
+	ResizeCmd struct {
+		ID         roost.AttemptID
+		Held, To   roost.Resources
+		Saved      gpu.SavedPlacement // for Held
+		SavedAfter gpu.SavedPlacement // for To
+	}
+
 	// InputReadyCmd says that all input of an attempt is there.
 	InputReadyCmd struct{ ID roost.AttemptID }
 
@@ -120,6 +129,14 @@ type (
 	HoldChecksCmd struct {
 		ID  roost.AttemptID
 		For time.Duration
+	}
+
+	// SecretsCmd gives an attempt its secrets, before it is launched or in the place of
+	// others. The program gets the signals afterwards.
+	SecretsCmd struct {
+		ID      roost.AttemptID
+		Secrets []*wire.SecretText
+		Signals []uint32
 	}
 
 	// NameRightCmd replaces the right with which an attempt is found by name.
@@ -216,6 +233,12 @@ type (
 		PID   int64
 	}
 
+	// ResizedEvent says that a claim has its new limits, or why it does not have them.
+	ResizedEvent struct {
+		Claim   slot.ClaimID
+		Refusal string // empty: it has them
+	}
+
 	// HealthEvent says how an attempt of a service is now.
 	HealthEvent struct {
 		Claim    slot.ClaimID
@@ -225,6 +248,13 @@ type (
 		Revision uint64                    // of the job, from which the attempt was started
 		Ports    map[string]netip.AddrPort // the task's own, by name
 		Right    *wire.NameRight           // to its name; nil: its schedd has given none
+	}
+
+	// MetricEvent says what the metric of an attempt is now.
+	MetricEvent struct {
+		Claim  slot.ClaimID
+		ID     roost.AttemptID
+		Metric *wire.TaskMetric
 	}
 
 	// EndedEvent says how an attempt has ended.

@@ -11,6 +11,7 @@
 //
 //	launcher      what an attempt needs before its start, and how the starter is told
 //	checkpointer  when attempts are saved, how, and from what they are restored
+//	taskSuspender when the processes of an attempt stand still for its schedd
 //	siteScripts   the machine's prologue and epilogue
 //	serviceRunner health checks of tasks of services, and the order in which they stop
 //	claimDirs     the directories of the claim's attempts

@@ -16,7 +16,7 @@ const leaseEndTimeout = 5 * time.Second
 // endLeaseOverdue ends an attempt in the starter's place. It kills by the control group,
 // and by the mark what is in none. The starter reports how it ended when it can.
 func (h *Runner) endLeaseOverdue(id roost.AttemptID) {
-	if !h.hasAttempt(id) || h.attempt.recordedExit != nil || h.starter == nil {
+	if !h.hasOpenAttempt(id) || h.starter == nil {
 		return
 	}
 	h.machine.log.Warn("the starter does not end an attempt whose lease is over", "claim", h.id, "attempt",

@@ -3,6 +3,7 @@ package claim
 import (
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
@@ -45,7 +46,8 @@ type Options struct {
 	Ports       PortAddress
 }
 
-// Machine is what the claims of a startd share. It does not change while they run.
+// Machine is what the claims of a startd share. But for the user of the last claim, which
+// the next spare is made for, it does not change while they run.
 type Machine struct {
 	log         *slog.Logger
 	config      *config.StartdSettings
@@ -63,17 +65,23 @@ type Machine struct {
 	checkpoints *Checkpoints
 	prober      *probe.Prober
 	ports       PortAddress // on which tasks have their ports
+	lastUser    atomic.Uint32
 }
 
 // NewMachine returns a machine without claims.
 func NewMachine(o Options) *Machine {
-	return &Machine{
+	m := &Machine{
 		log: o.Log, config: o.Settings, dirs: Dirs(o.Settings.Dir), boot: o.BootID, starterPath: o.StarterPath,
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
 		prober: o.Prober, ports: o.Ports,
 	}
+	m.lastUser.Store(anyUser)
+	return m
 }
+
+// anyUser is the number of a user who is not root.
+const anyUser = 65534
 
 // SavingAttempts returns how many attempts are saved on their way out now.
 func (m *Machine) SavingAttempts() int { return int(m.checkpoints.vacating.Load()) }

@@ -108,7 +108,7 @@ func (h siteScripts) startPrologue(a *Attempt) bool {
 
 // onPrologueDone begins the attempt, or ends it.
 func (h siteScripts) onPrologueDone(o prologueDone) {
-	if !h.hasAttempt(o.id) || h.attempt.recordedExit != nil {
+	if !h.hasOpenAttempt(o.id) {
 		return
 	}
 	a := h.attempt

@@ -7,9 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/sendqueue"
@@ -50,6 +47,7 @@ type Runner struct {
 // under the claim's id.
 func (m *Machine) NewRunner(file File, spare *SpareStarter) *Runner {
 	id, cred := slot.ClaimID(file.ID), m.accounts.credential(&file)
+	m.lastUser.Store(cred.UID)
 	return &Runner{
 		machine: m, id: id, dir: m.claimDir(id), file: file, cred: cred, spare: spare,
 		queue: sendqueue.New[any](),
@@ -90,81 +88,6 @@ func (h *Runner) Attempt() *Attempt { return h.sharedAttempt.Load() }
 // of a submit node.
 func (h *Runner) HasSlotUser(slotUID uint32, schedd string, uid uint32) bool {
 	return h.file.Rights != nil && h.file.Rights.UID == slotUID && (h.file.UID != uid || h.file.Schedd != schedd)
-}
-
-func (h *Runner) handle(order any) {
-	switch o := order.(type) {
-	case CreateCmd:
-		h.createClaim(o)
-	case StartCmd:
-		h.startAttempt(o)
-	case PlacementCmd:
-		h.recordPlacement(o)
-	case PortsCmd:
-		h.recordPorts(o)
-	case ThrottleCmd:
-		h.throttleCPU(o)
-	case InputReadyCmd:
-		if h.hasAttempt(o.ID) && h.attempt.AwaitsInput() {
-			h.startPrepared(h.attempt)
-		}
-	case VacateCmd:
-		h.vacateAttempt(o)
-	case RenewLeaseCmd:
-		if h.starter != nil {
-			h.starter.RenewLease(o.Deadline - boottime.Now())
-		}
-	case DiscardCmd:
-		h.discardAttempt(o.ID)
-	case RemoveCmd:
-		h.removeClaim(false)
-	case DetachCmd:
-		h.removeClaim(true)
-	case ProcessesCmd:
-		h.onProcessesCmd(o)
-	case FreezeCmd:
-		h.setSuspended(o)
-	case SignalCmd:
-		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
-			h.signalAttempt(h.attempt, o.Signal)
-		}
-	case HostFilesCmd:
-		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
-			h.launcher().replaceHosts(h.attempt, o)
-		}
-	case SetLimitsCmd:
-		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
-			h.setAttemptLimits(h.attempt, o)
-		}
-	case OutputMessageCmd:
-		if h.hasAttempt(o.ID) && h.attempt.recordedExit == nil {
-			h.attempt.addOutputMessage(o)
-		}
-	case TrimMemoryCmd:
-		h.trimMemory()
-	case HoldChecksCmd:
-		h.service().holdChecks(o)
-	case NameRightCmd:
-		h.service().setNameRight(o)
-	case healthChanged:
-		h.service().onHealthChanged(o)
-	case drained:
-		h.service().onDrained(o)
-	case prologueDone:
-		h.siteScripts().onPrologueDone(o)
-	case epilogueDone:
-		h.siteScripts().onEpilogueDone(o)
-	case starterEvent:
-		h.onStarterEvent(o.event)
-	case leaseOverdue:
-		h.endLeaseOverdue(o.id)
-	default:
-		h.checkpointer().handle(order)
-	}
-}
-
-func (h *Runner) hasAttempt(id roost.AttemptID) bool {
-	return h.attempt != nil && h.attempt.id == id
 }
 
 // createClaim writes the claim down, reports that, and only then makes a starter. Until
@@ -286,7 +209,7 @@ func (h *Runner) failAttempt(a *Attempt, err error) {
 }
 
 func (h *Runner) vacateAttempt(o VacateCmd) {
-	if !h.hasAttempt(o.ID) || h.attempt.recordedExit != nil {
+	if !h.hasOpenAttempt(o.ID) {
 		return
 	}
 	if h.attempt.checkpoint.packedExit != nil {
@@ -327,113 +250,6 @@ func (h *Runner) stopAttempt(a *Attempt, o VacateCmd) {
 	if o.Cause == wire.Cause_CAUSE_LEASE {
 		a.leaseOverReason = o.Reason
 		time.AfterFunc(leaseEndTimeout, func() { h.queue.Put(leaseOverdue{a.id}) })
-	}
-}
-
-// setSuspended suspends an attempt, or lets it go on. One that is on its way out is left
-// alone, and one that is being saved goes on when it is.
-func (h *Runner) setSuspended(o FreezeCmd) {
-	if !h.hasAttempt(o.ID) || h.starter == nil || h.attempt.recordedExit != nil ||
-		h.attempt.checkpoint.whenDone != nil {
-		return
-	}
-	h.attempt.checkpoint.suspended, h.attempt.record.Still = o.Frozen, o.Frozen
-	h.attempt.isStill.Store(o.Frozen)
-	h.writeRecord(h.attempt)
-	switch {
-	case o.Frozen:
-		h.suspendTask(h.attempt)
-	case h.attempt.checkpoint.cancel == nil:
-		h.starter.Resume(h.attempt.ref)
-	}
-}
-
-// suspendTask stops the task at once by its group. A busy task shares its time with its
-// starter, which gets to it later, and only stops the walltime then. Without a group the
-// starter does both.
-func (h *Runner) suspendTask(a *Attempt) {
-	if h.freezeCgroup(a) {
-		h.starter.Frozen(a.ref)
-	} else {
-		h.starter.Suspend(a.ref)
-	}
-}
-
-// freezeCgroup freezes the task's group, and reports whether it did.
-func (h *Runner) freezeCgroup(a *Attempt) bool {
-	if h.group == nil {
-		return false
-	}
-	if a.record.Boxed && a.checkpoint.pid != 0 {
-		h.detachSandboxInit(a)
-	}
-	if err := h.group.Freeze(); err != nil {
-		h.machine.log.Warn("cannot freeze", "claim", h.id, "err", err)
-		return false
-	}
-	return true
-}
-
-// detachSandboxInit tells the first process of the sandbox, before it is frozen, to live
-// on without its parent. If the owner has it frozen, it is let out for that.
-func (h *Runner) detachSandboxInit(a *Attempt) {
-	if !h.ownerSuspension.IsFrozenOutside() {
-		criu.Detach(a.checkpoint.pid)
-		return
-	}
-	err := h.group.RunOneWhileFrozen(a.checkpoint.pid, func() { criu.Detach(a.checkpoint.pid) })
-	if err != nil {
-		h.machine.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.Label(),
-			"err", err)
-	}
-	if errors.Is(err, roost.Conflict) { // it must not run outside
-		h.group.KillAll()
-	}
-}
-
-func (h *Runner) discardAttempt(id roost.AttemptID) {
-	if !h.hasAttempt(id) {
-		return
-	}
-	a := h.attempt
-	h.attempt = nil
-	h.sharedAttempt.Store(nil)
-	if h.starter != nil {
-		h.starter.DiscardAttempt(a.ref)
-	}
-	h.removeAttemptFiles(a)
-}
-
-// removeClaim ends the starter; the rest happens when it is gone.
-func (h *Runner) removeClaim(retain bool) {
-	if h.stopping {
-		return
-	}
-	h.stopping, h.keepFiles = true, retain
-	if h.starter == nil || h.starter.Release() != nil {
-		h.finish()
-	}
-}
-
-// finish ends the runner.
-func (h *Runner) finish() {
-	if h.done {
-		return
-	}
-	h.done = true
-	h.removeCgroup() // its starter is gone
-	if h.keepFiles {
-		if h.attempt != nil {
-			h.attempt.closeFiles()
-		}
-		return
-	}
-	if h.attempt != nil {
-		h.removeAttemptFiles(h.attempt)
-	}
-	h.dirs.remove()
-	if err := os.RemoveAll(h.dir); err != nil {
-		h.machine.log.Warn("cannot remove a claim", "claim", h.id, "err", err)
 	}
 }
 
@@ -479,12 +295,13 @@ func (h *Runner) onStarterDied(e starterclient.ProcessDied) {
 		switch {
 		case e.LastState.Phase == proto.Ended && e.LastState.Attempt == a.ref:
 			h.checkpointer().onProgramEnded(a, a.exitReport(e.LastState.Exit))
-		// the kernel ends a starter that is late with that, and the machine is not at
-		// fault
+		// the kernel ends a starter that is late with that: no fault of the machine's
 		case a.leaseOverReason != "":
 			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LEASE, Reason: a.leaseOverReason})
 		default:
-			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+			// its journal says that a task begins before it is forked
+			begun := e.LastState.Phase == proto.Running && e.LastState.Attempt == a.ref
+			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Begun: begun,
 				Reason: "its starter died, and nobody knows how it ended"})
 		}
 	}

@@ -45,6 +45,7 @@ type serviceState struct {
 	reported bool                 // there was one
 	draining *VacateCmd           // how it is stopped when it is drained; nil: it is not leaving
 	drain    context.CancelFunc   // ends the drain at once; nil: there is none
+	metric   context.CancelFunc   // ends the reads of its metric; nil: there are none
 }
 
 // serviceRunner is the runner of a claim as far as it checks tasks of services and stops
@@ -79,6 +80,7 @@ func (h serviceRunner) startChecks(a *Attempt, pid int) {
 			h.queue.Put(healthChanged{a.id, r, results})
 		},
 	})
+	h.startMetric(a)
 	if left := a.record.HeldUntil - boottime.Now(); left > 0 {
 		a.service.watch.Hold(left)
 	}
@@ -89,6 +91,10 @@ func (h serviceRunner) stopChecks(a *Attempt) {
 	if a.service.drain != nil {
 		a.service.drain()
 	}
+	if a.service.metric != nil {
+		a.service.metric()
+		a.service.metric = nil
+	}
 	if a.service.watch != nil {
 		a.service.watch.Stop()
 		a.service.watch = nil
@@ -98,7 +104,7 @@ func (h serviceRunner) stopChecks(a *Attempt) {
 // onHealthChanged passes on a change of the state. It is written down first, so that a
 // restart of the startd knows it.
 func (h serviceRunner) onHealthChanged(n healthChanged) {
-	if !h.hasAttempt(n.id) || h.attempt.recordedExit != nil || h.attempt.service.watch == nil {
+	if !h.hasOpenAttempt(n.id) || h.attempt.service.watch == nil {
 		return
 	}
 	a := h.attempt

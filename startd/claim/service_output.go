@@ -36,9 +36,12 @@ func (h *Runner) logBounds(a *Attempt) (b outputfile.Bounds) {
 // follows the stream still reads the file that the task wrote.
 func (h *Runner) retainOutput(a *Attempt, stderr bool) (start int64) {
 	bounds := h.logBounds(a)
+	if bounds.Files == 0 {
+		return 0
+	}
 	path := starterclient.CapturedPath(a.record.IO, stderr)
 	info, err := os.Lstat(path)
-	if bounds.Files == 0 || err != nil || info.Size() <= int64(bounds.Total()) {
+	if err != nil || info.Size() <= int64(bounds.Total()) {
 		return 0
 	}
 	start, _, err = outputfile.CopyData(path+retainedSuffix, path, int64(bounds.Total()))
@@ -55,6 +58,9 @@ func (h *Runner) retainOutput(a *Attempt, stderr bool) (start int64) {
 // EndedOutput returns where the captured output is of an attempt that has ended.
 func (a *Attempt) EndedOutput(stderr bool) string {
 	path := starterclient.CapturedPath(a.record.IO, stderr)
+	if serviceProgram(a.record.Service).GetLogs() == nil {
+		return path
+	}
 	if info, err := os.Lstat(path + retainedSuffix); err == nil && info.Mode().IsRegular() {
 		return path + retainedSuffix
 	}

@@ -106,7 +106,7 @@ func (h serviceRunner) stopRequest(a *Attempt) func(context.Context) error {
 
 // onDrained stops an attempt that has been drained.
 func (h serviceRunner) onDrained(n drained) {
-	if !h.hasAttempt(n.id) || h.attempt.recordedExit != nil || h.attempt.service.drain == nil || h.starter == nil {
+	if !h.hasOpenAttempt(n.id) || h.attempt.service.drain == nil || h.starter == nil {
 		return
 	}
 	a := h.attempt

@@ -81,8 +81,8 @@ func (s *SpareStarter) create() (err error) {
 		return err
 	}
 	return s.starter.Prepare(starterclient.StartCmd{
-		UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), IO: io, Stdout: starterclient.Captured,
-		Stderr: starterclient.Captured, Sandbox: proto.Sandbox{Wanted: m.sandboxed},
+		UID: m.lastUser.Load(), IO: io, Stdout: starterclient.Captured, Stderr: starterclient.Captured,
+		Sandbox: proto.Sandbox{Wanted: m.sandboxed},
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // execTurn is the run of an exec check whose turn among those of its task has come.
 type execTurn struct {
 	dueCheck
-	since roost.BootTime
+	since roost.BootTime // when it should have begun
 }
 
 // queueCommand runs the command of a check when no other of its task runs.
@@ -24,7 +24,7 @@ func (p *Prober) queueCommand(d dueCheck) {
 		return
 	}
 	w.execBusy = true
-	p.execWaiting = append(p.execWaiting, &execTurn{d, d.At})
+	p.execWaiting = append(p.execWaiting, &execTurn{d, d.At + startInterval})
 }
 
 // startCommands starts the commands that wait, as many as may run at a time.
@@ -51,7 +51,7 @@ func (p *Prober) execute(ctx context.Context, turn *execTurn, began roost.BootTi
 	p.post(func() {
 		p.execRunning--
 		result := health.Result{Outcome: health.Passed}
-		late := began - turn.since
+		late := max(began-turn.since, 0)
 		switch {
 		case over:
 			late += max(now-began-check.Timeout-killTime, 0)

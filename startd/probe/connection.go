@@ -26,7 +26,7 @@ const (
 type connection struct {
 	dueCheck
 	kind     health.CheckKind
-	fd       int
+	socket   *socket // nil: it has none
 	began    roost.BootTime
 	deadline roost.BootTime
 	request  []byte // that is not sent yet
@@ -63,7 +63,7 @@ func (p *Prober) connect(d dueCheck, now roost.BootTime) {
 		return
 	}
 	check := d.watch.tracker.Check(d.Index)
-	c := &connection{dueCheck: d, kind: check.Kind, fd: -1, began: now, deadline: now + check.Timeout,
+	c := &connection{dueCheck: d, kind: check.Kind, began: now, deadline: now + check.Timeout,
 		request: d.watch.request[d.Index], poller: p.poller, place: -1}
 	to, ok := d.watch.target.Ports[check.Port]
 	if !ok {
@@ -74,39 +74,52 @@ func (p *Prober) connect(d dueCheck, now roost.BootTime) {
 	p.open++
 	heap.Push(&p.connections, c)
 	c.dial(to)
+	p.pollAt, p.pollPause = now+firstPoll, firstPoll
 	p.finishIfDone(c, now)
 }
 
-// dial opens the socket. On this machine the connection is there when connect(2) returns,
-// though it says that it is in progress.
+// dial begins the connection. On this machine it is there when connect(2) returns, though
+// that says that it is in progress.
 func (c *connection) dial(to netip.AddrPort) {
-	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
+	family, address := 1, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
 	if to.Addr().Unmap().Is4() {
-		family, address = unix.AF_INET, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}
+		family, address = 0, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}
 	}
 	var err error
-	if c.fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+	if c.socket, err = c.poller.take(family, c); err != nil {
 		c.end(health.Result{Outcome: health.Unknown, Detail: err.Error()}) // we have no descriptors
 		return
 	}
-	if err = unix.Connect(c.fd, address); err != nil && err != unix.EINPROGRESS {
+	if err = unix.Connect(c.fd(), address); err != nil && err != unix.EINPROGRESS {
 		c.fail(err.Error())
 		return
 	}
-	waitFor := uint32(unix.EPOLLOUT)
-	if c.kind == health.HTTPCheck && c.send() {
-		waitFor = unix.EPOLLIN
+	if c.kind == health.TCPCheck {
+		c.noteConnected()
+	} else if c.send() || c.done {
+		return
 	}
 	if !c.done {
-		if err = c.poller.add(c, waitFor); err != nil {
+		if err = c.poller.waitForWrite(c.socket, true); err != nil {
 			c.end(health.Result{Outcome: health.Unknown, Detail: err.Error()})
 		}
 	}
 }
 
+func (c *connection) fd() int { return int(c.socket.fd) }
+
+// noteConnected ends a TCP check if its connection was accepted or refused.
+func (c *connection) noteConnected() {
+	if n, err := unix.GetsockoptInt(c.fd(), unix.SOL_SOCKET, unix.SO_ERROR); err != nil || n != 0 {
+		c.fail(unix.Errno(n).Error())
+	} else if _, err = unix.Getpeername(c.fd()); err == nil {
+		c.end(health.Result{Outcome: health.Passed})
+	}
+}
+
 // send sends what is left of the request, and reports whether all of it is sent.
 func (c *connection) send() bool {
-	n, err := unix.SendmsgN(c.fd, c.request, nil, nil, unix.MSG_NOSIGNAL)
+	n, err := unix.Write(c.fd(), c.request)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR || err == unix.ENOTCONN:
 		return false
@@ -121,20 +134,16 @@ func (c *connection) send() bool {
 // advance goes on with a connection that is ready.
 func (c *connection) advance(buffer []byte) {
 	if c.kind == health.TCPCheck {
-		if n, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || n != 0 {
-			c.fail(unix.Errno(n).Error())
-		} else {
-			c.end(health.Result{Outcome: health.Passed})
-		}
+		c.noteConnected()
 		return
 	}
 	if len(c.request) > 0 {
 		if !c.send() {
 			return
 		}
-		c.poller.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN)
+		c.poller.waitForWrite(c.socket, false)
 	}
-	n, err := unix.Read(c.fd, buffer)
+	n, err := unix.Read(c.fd(), buffer)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 	case err != nil:
@@ -206,7 +215,7 @@ func (p *Prober) finishIfDone(c *connection, now roost.BootTime) {
 		p.open--
 	}
 	if c.result.Outcome == health.Failed {
-		late := c.began - c.At + max(now-c.deadline, 0)
+		late := max(c.began-c.At-startInterval, 0) + max(now-c.deadline, 0)
 		c.result = health.Judge(c.watch.tracker.Check(c.Index), late, c.result.Detail)
 	}
 	p.finish(c.dueCheck, c.began, now, c.result)
@@ -227,13 +236,11 @@ func (p *Prober) expireConnections(now roost.BootTime) {
 	}
 }
 
-// close closes the socket. Nothing of the connection is left in the kernel: it would keep
-// thousands of them for a minute each.
+// close ends the connection.
 func (c *connection) close() {
-	if c.fd >= 0 {
-		c.poller.remove(c)
-		unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-		unix.Close(c.fd)
+	if c.socket != nil {
+		c.poller.put(c.socket)
+		c.socket = nil
 	}
 }
 

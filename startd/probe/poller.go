@@ -1,106 +1,146 @@
 package probe
 
 import (
-	"errors"
-	"os"
-	"syscall"
-	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxEvents is how many events are taken at a time.
-const maxEvents = 256
+const (
+	maxEvents      = 256 // that are taken at a time
+	maxIdleSockets = 256 // of each address family
+)
 
-// poller waits for connections. Its epoll(7) set is itself in the set of the Go runtime:
-// a thread that waited in epoll_wait(2) would hold up the others.
+// poller tells which connections are ready. Its epoll(7) set is asked and never waited
+// for: the first answer of many would wake the prober, and each further one again. What
+// wakes it would cost more than the answers.
 type poller struct {
-	file        *os.File // the epoll set
-	raw         syscall.RawConn
-	wakeup      int // eventfd(2)
-	events      []unix.EpollEvent
-	connections map[int32]*connection
-	ready       []readyEvent
+	set     int // the epoll set
+	events  []unix.EpollEvent
+	sockets []*socket // by slot; nil: the slot is free
+	unused  []int32   // free slots
+	idle    [2][]*socket
+	ready   []*connection
 }
 
-type readyEvent struct{ connection *connection }
+// socket serves one connection after the other. Naively each connection has a socket of
+// its own. To make one, to have the kernel wait for it and to close it costs more than a
+// third of a check. connect(2) to no address dissolves a connection, as a close without
+// linger does, and leaves the socket as new.
+type socket struct {
+	fd, slot   int32
+	family     int // index of poller.idle
+	wantsWrite bool
+	run        *connection // nil: it is idle
+}
+
+var families = [...]int{unix.AF_INET, unix.AF_INET6}
 
 func newPoller() (*poller, error) {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.SetNonblock(set, true); err != nil {
-		unix.Close(set)
-		return nil, err
-	}
-	q := &poller{file: os.NewFile(uintptr(set), "epoll"), events: make([]unix.EpollEvent, maxEvents),
-		connections: make(map[int32]*connection)}
-	if q.raw, err = q.file.SyscallConn(); err != nil {
-		q.file.Close()
-		return nil, err
-	}
-	if q.wakeup, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		q.file.Close()
-		return nil, err
-	}
-	if err = q.control(unix.EPOLL_CTL_ADD, q.wakeup, unix.EPOLLIN); err != nil {
-		q.close()
-		return nil, err
-	}
-	return q, nil
+	return &poller{set: set, events: make([]unix.EpollEvent, maxEvents)}, nil
 }
 
-func (q *poller) control(operation, fd int, events uint32) (err error) {
-	e := unix.EpollEvent{Events: events, Fd: int32(fd)}
-	controlErr := q.raw.Control(func(set uintptr) { err = unix.EpollCtl(int(set), operation, fd, &e) })
-	return errors.Join(err, controlErr)
+func (q *poller) control(operation int, s *socket, events uint32) error {
+	return unix.EpollCtl(q.set, operation, int(s.fd), &unix.EpollEvent{Events: events, Fd: s.slot})
 }
 
-// add waits for a connection to become readable, or writable before its request is sent.
-func (q *poller) add(c *connection, events uint32) error {
-	q.connections[int32(c.fd)] = c
-	return q.control(unix.EPOLL_CTL_ADD, c.fd, events)
-}
-
-// interrupt ends a wait. Several goroutines may call it.
-func (q *poller) interrupt() {
-	unix.Write(q.wakeup, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-}
-
-// wait returns the connections that are ready. None are when the time is over.
-func (q *poller) wait(longest time.Duration) ([]readyEvent, error) {
-	if err := q.file.SetReadDeadline(time.Now().Add(min(max(longest, 0), time.Hour))); err != nil {
+// take returns a socket for a connection. The poller waits until it is readable.
+func (q *poller) take(family int, run *connection) (*socket, error) {
+	if last := len(q.idle[family]) - 1; last >= 0 {
+		s := q.idle[family][last]
+		q.idle[family] = q.idle[family][:last]
+		s.run = run
+		return s, nil
+	}
+	fd, err := unix.Socket(families[family], unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return nil, err
 	}
-	n := 0
-	var err error
-	poll := func(set uintptr) bool {
-		n, err = unix.EpollWait(int(set), q.events, 0)
-		return n > 0 || err != nil && err != unix.EINTR
+	s := &socket{fd: int32(fd), family: family, run: run}
+	if last := len(q.unused) - 1; last >= 0 {
+		s.slot, q.unused = q.unused[last], q.unused[:last]
+		q.sockets[s.slot] = s
+	} else {
+		s.slot = int32(len(q.sockets))
+		q.sockets = append(q.sockets, s)
 	}
-	if readErr := q.raw.Read(poll); readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded) {
-		return nil, readErr
-	}
-	if err != nil && err != unix.EINTR {
+	if err = q.control(unix.EPOLL_CTL_ADD, s, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		q.discard(s)
 		return nil, err
+	}
+	return s, nil
+}
+
+// waitForWrite has the poller wait until a socket is writable, too, or no longer.
+func (q *poller) waitForWrite(s *socket, wanted bool) error {
+	if s.wantsWrite == wanted {
+		return nil
+	}
+	events := uint32(unix.EPOLLIN | unix.EPOLLET)
+	if wanted {
+		events |= unix.EPOLLOUT
+	}
+	s.wantsWrite = wanted
+	return q.control(unix.EPOLL_CTL_MOD, s, events)
+}
+
+// put ends the connection of a socket by a reset. So nothing of it is left in the kernel,
+// which would keep thousands of them for a minute each.
+func (q *poller) put(s *socket) {
+	s.run = nil
+	if len(q.idle[s.family]) < maxIdleSockets && q.waitForWrite(s, false) == nil && disconnect(int(s.fd)) == nil {
+		q.idle[s.family] = append(q.idle[s.family], s)
+		return
+	}
+	q.discard(s)
+}
+
+// disconnect makes a socket as new.
+func disconnect(fd int) error {
+	nowhere := unix.RawSockaddrInet4{Family: unix.AF_UNSPEC}
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&nowhere)),
+		unsafe.Sizeof(nowhere))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// discard closes a socket.
+func (q *poller) discard(s *socket) {
+	unix.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	unix.Close(int(s.fd))
+	q.sockets[s.slot] = nil
+	q.unused = append(q.unused, s.slot)
+}
+
+// poll returns connections that are ready now, and whether there may be more.
+func (q *poller) poll() (ready []*connection, more bool, err error) {
+	n, err := unix.EpollWait(q.set, q.events, 0)
+	if err == unix.EINTR {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	q.ready = q.ready[:0]
-	for _, e := range q.events[:max(n, 0)] {
-		if c := q.connections[e.Fd]; c != nil {
-			q.ready = append(q.ready, readyEvent{c})
-		} else if int(e.Fd) == q.wakeup {
-			var count [8]byte
-			unix.Read(q.wakeup, count[:])
+	for _, e := range q.events[:n] {
+		if s := q.sockets[e.Fd]; s != nil && s.run != nil { // an idle one tells its disconnection
+			q.ready = append(q.ready, s.run)
 		}
 	}
-	return q.ready, nil
+	return q.ready, n == len(q.events), nil
 }
 
-// remove forgets a connection, which is about to be closed.
-func (q *poller) remove(c *connection) { delete(q.connections, int32(c.fd)) }
-
 func (q *poller) close() {
-	q.file.Close()
-	unix.Close(q.wakeup)
+	for _, s := range q.sockets {
+		if s != nil {
+			q.discard(s)
+		}
+	}
+	unix.Close(q.set)
 }

@@ -19,9 +19,13 @@ import (
 const (
 	maxConnections = 1024 // open at a time; a check that waits for one is late
 	maxCommands    = 16   // of exec checks at a time
-	// how long due checks wait for others, so that they start together; it is far below
-	// every timeout
-	startInterval = 10 * time.Millisecond
+	// how long due checks wait for others, so that they start together: what wakes the
+	// prober costs as much as a check
+	startInterval = 50 * time.Millisecond
+	// when answers are looked for: this long after a check has started, and then at
+	// distances that double
+	firstPoll = time.Millisecond
+	lastPoll  = 50 * time.Millisecond
 )
 
 // Target is an attempt with its checks.
@@ -49,6 +53,8 @@ type Prober struct {
 	observe Observer
 	poller  *poller
 
+	interrupted chan struct{} // has room for one
+
 	mu       sync.Mutex
 	commands []func() // for the goroutine of Run
 	stopped  bool
@@ -58,6 +64,8 @@ type Prober struct {
 	connections connectionHeap
 	waiting     []dueCheck // for a connection
 	open        int
+	pollAt      roost.BootTime // when answers are looked for, if connections are open
+	pollPause   time.Duration  // before the next time after that
 	execWaiting []*execTurn
 	execRunning int
 	executing   sync.WaitGroup
@@ -70,7 +78,8 @@ func New(observe Observer) (*Prober, error) {
 	if err != nil {
 		return nil, fmt.Errorf("health checks: %w: %w", roost.Unavailable, err)
 	}
-	return &Prober{observe: observe, poller: poller, buffer: make([]byte, maxBody)}, nil
+	return &Prober{observe: observe, poller: poller, interrupted: make(chan struct{}, 1),
+		buffer: make([]byte, maxBody)}, nil
 }
 
 // Watch is an attempt that is checked.
@@ -144,8 +153,9 @@ func (p *Prober) post(f func()) {
 		return
 	}
 	p.commands = append(p.commands, f)
-	if len(p.commands) == 1 {
-		p.poller.interrupt()
+	select {
+	case p.interrupted <- struct{}{}:
+	default:
 	}
 }
 
@@ -163,35 +173,49 @@ func (p *Prober) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.executing.Wait()
 	defer cancel()
-	interrupted := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { // after ctx.Err is set, as the loop looks at that
-		defer close(interrupted)
-		p.poller.interrupt()
-	})
-	defer func() {
-		if !stop() {
-			<-interrupted // before the descriptor is closed
-		}
-	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for ctx.Err() == nil {
 		for _, f := range p.takeCommands() {
 			f()
 		}
 		now := boottime.Now()
-		p.expireConnections(now)
-		p.startDue(ctx, now)
-		ready, err := p.poller.wait(p.nextWake() - boottime.Now())
-		if err != nil {
+		if err := p.collectAnswers(now); err != nil {
 			return fmt.Errorf("health checks: %w: %w", roost.Unavailable, err)
 		}
-		for _, r := range ready {
-			if c := r.connection; !c.done {
-				c.advance(p.buffer)
-				p.finishIfDone(c, boottime.Now())
-			}
+		p.expireConnections(now)
+		p.startDue(ctx, now)
+		timer.Reset(min(max(p.nextWake()-boottime.Now(), 0), time.Hour))
+		select {
+		case <-timer.C:
+		case <-p.interrupted:
+		case <-ctx.Done():
 		}
 	}
 	return ctx.Err()
+}
+
+// collectAnswers goes on with connections that are ready.
+func (p *Prober) collectAnswers(now roost.BootTime) error {
+	if len(p.connections) == 0 || now < p.pollAt {
+		return nil
+	}
+	for more := true; more; {
+		var ready []*connection
+		var err error
+		if ready, more, err = p.poller.poll(); err != nil {
+			return err
+		}
+		for _, c := range ready {
+			if !c.done {
+				c.advance(p.buffer)
+				p.finishIfDone(c, now)
+			}
+		}
+	}
+	p.pollAt = now + p.pollPause
+	p.pollPause = min(2*p.pollPause, lastPoll)
+	return nil
 }
 
 // close ends everything that is open.
@@ -212,7 +236,7 @@ func (p *Prober) nextWake() roost.BootTime {
 		wake = p.schedule[0].wake + startInterval
 	}
 	if len(p.connections) > 0 {
-		wake = min(wake, p.connections[0].deadline)
+		wake = min(wake, p.connections[0].deadline, p.pollAt)
 	}
 	return wake
 }

@@ -98,7 +98,7 @@ func (in *testTask) run(t *testing.T, o StartOptions,
 		t.Fatal(err)
 	}
 	defer s.Close()
-	late := time.AfterFunc(20*time.Second, s.Kill)
+	late := time.AfterFunc(time.Minute, s.Kill)
 	defer late.Stop()
 	var out, errs bytes.Buffer
 	done := make(chan bool, 2)

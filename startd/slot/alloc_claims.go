@@ -5,12 +5,14 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // A claim may be an alloc (Borg §2.4): a part of the machine inside which its schedd has
-// other claims made, for tasks of the same owner. They hold nothing of the machine
-// themselves: to everybody else the alloc has it all, whether it is used or not. For each
-// resource
+// other claims made, for tasks of its owner, and of users whom the owner has allowed. The
+// schedd decides that, as it decides whose tasks its claims run. They hold nothing of the
+// machine themselves: to everybody else the alloc has it all, whether it is used or not.
+// For each resource
 //
 //	Σ claims inside <= alloc
 //
@@ -73,8 +75,6 @@ func (c allocClaims) placeInside(r *ClaimRequest) (p gpu.Placement, err error) {
 	switch {
 	case alloc == nil || alloc.Schedd != r.Schedd || alloc.Inside != 0 || !alloc.Info.Alloc:
 		return p, fmt.Errorf("%w: claim %d is no alloc of this schedd", roost.NotFound, r.Alloc)
-	case alloc.UID != r.UID || alloc.Owner != r.Owner:
-		return p, fmt.Errorf("%w: the alloc belongs to %s", roost.PermissionDenied, alloc.Owner)
 	case alloc.endReason != "":
 		return p, fmt.Errorf("%w: its alloc ends: %s", roost.Unavailable, alloc.endReason)
 	case alloc.State != Busy || !alloc.Running || alloc.endedFirst:
@@ -90,12 +90,14 @@ func (c allocClaims) placeInside(r *ClaimRequest) (p gpu.Placement, err error) {
 	if len(inside) >= MaxInside {
 		return p, fmt.Errorf("%w: the alloc has %d claims inside, and may have no more", roost.Exhausted, len(inside))
 	}
-	left := withoutGPUs(alloc.Resources)
+	left := withoutGPUs(alloc.lendableSize())
 	for _, claim := range inside {
 		if claim.Grant == r.Grant {
 			return p, fmt.Errorf("%w: the claim was asked for before", roost.Stale)
 		}
-		left = left.Sub(withoutGPUs(claim.Resources))
+		if !mutant.Active(mutant.AllocUncounted) {
+			left = left.Sub(withoutGPUs(claim.heldSize()))
+		}
 	}
 	if !withoutGPUs(r.Resources).FitsIn(left) {
 		return p, fmt.Errorf("%w: the alloc has %v left, and %v is asked for", roost.Exhausted, left, r.Resources)
@@ -244,11 +246,11 @@ func (c invariants) checkAllocs() {
 		}
 		alloc := c.claims[claim.Inside]
 		if alloc == nil || !alloc.Info.Alloc || !alloc.hasPlacement || !alloc.hasLiveAttempt() ||
-			alloc.Schedd != claim.Schedd || alloc.UID != claim.UID {
+			alloc.Schedd != claim.Schedd {
 			panic(fmt.Sprintf("%v is inside %v", claim, alloc))
 		}
-		sum := held[alloc.ID].Add(withoutGPUs(claim.Resources))
-		if held[alloc.ID] = sum; !sum.FitsIn(alloc.Resources) {
+		sum := held[alloc.ID].Add(withoutGPUs(claim.heldSize()))
+		if held[alloc.ID] = sum; !sum.FitsIn(alloc.lendableSize()) {
 			panic(fmt.Sprintf("%v has %v, and the claims inside %v", alloc, alloc.Resources, sum))
 		}
 		checkAllocShares(alloc, allocsOf(c.ClaimTable).holders(alloc.ID))

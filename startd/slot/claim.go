@@ -101,6 +101,7 @@ type Claim struct {
 
 	pendingVacate *VacateAttempt // of an alloc: how it ends when nothing is inside any more
 	endedFirst    bool           // of an alloc: its own attempt has ended, and claims inside have not
+	resize        *claimResize   // that is under way; nil: none is
 
 	preemptor       *Claim        // of a victim: whom it makes room for
 	victims         []*Claim      // of an heir: those that have not gone yet

@@ -107,6 +107,20 @@ type (
 	// ThrottleCPU limits the processor time of a claim in reclaimed room to Claim.CPUCap.
 	// It also removes the limit again.
 	ThrottleCPU struct{ Claim *Claim }
+	// ResizeClaim changes the limits of a claim whose attempt runs; then the core is told
+	// ClaimResizes.Done. The books hold Held until then, the larger of both sizes.
+	ResizeClaim struct {
+		Claim    *Claim
+		Attempt  roost.AttemptID
+		Held, To roost.Resources
+	}
+	// ReportResized answers the schedd of an attempt whose claim was to be resized.
+	ReportResized struct {
+		Claim   *Claim
+		Attempt roost.AttemptID
+		To      roost.Resources // that were asked for
+		Refusal string          // why the claim stays as it is; empty: it has them
+	}
 	// RemoveClaim removes a claim that is gone, with its starter and all it left.
 	RemoveClaim struct{ Claim *Claim }
 	// CloseSession closes a session that a newer one has ended.
@@ -128,5 +142,7 @@ func (ReportLost) effect()       {}
 func (RenewLease) effect()       {}
 func (DiscardAttempt) effect()   {}
 func (ThrottleCPU) effect()      {}
+func (ResizeClaim) effect()      {}
+func (ReportResized) effect()    {}
 func (RemoveClaim) effect()      {}
 func (CloseSession) effect()     {}

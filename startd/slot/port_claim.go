@@ -31,7 +31,11 @@ func (c admission) findPorts(n PortNeeds) ([]roost.ClaimPort, error) {
 		c.version++
 	}
 	s := portSearch{PortTable: c.ports, now: c.now, job: n.Job, isFree: n.IsFree}
-	return s.find(n.Wanted)
+	ports, err := s.find(n.Wanted)
+	if s.foreignChanged {
+		c.version++
+	}
+	return ports, err
 }
 
 // hold gives a claim its ports.
@@ -86,7 +90,8 @@ func (c ClaimPorts) Recheck(now roost.BootTime, id ClaimID,
 			continue
 		}
 		if p.Static != 0 {
-			return false, fmt.Errorf("port %d: %w: something else on this machine has it", p.Number, roost.Conflict)
+			c.version++
+			return false, foreignPortError(p)
 		}
 		if ports[i], err = s.findDynamic(p.PortRequest, ports); err != nil {
 			return false, err

@@ -43,7 +43,12 @@ const (
 	maxStaticPorts  = 256 // held at once: the machine's ad lists them
 	maxFreedPorts   = 4096
 	maxFailedProbes = 256 // for one request
+	maxForeignPorts = 256 // that the machine's ad lists
 )
+
+// foreignTime is how long the machine's ad says of a port that a program has it which is
+// no task. Then the next request finds out.
+const foreignTime = time.Minute
 
 func (s PortSettings) withDefaults() PortSettings {
 	s.First, s.Last = cmp.Or(s.First, roost.FirstDynamicPort), cmp.Or(s.Last, roost.LastDynamicPort)
@@ -65,16 +70,19 @@ type PortTable struct {
 	settings PortSettings
 	holders  map[uint16]ClaimID
 	freed    map[uint16]FreedPort
-	leaving  []FreedPort // that fell free since the last call that had the time
-	next     uint16      // where the search for a dynamic port goes on
-	busy     uint64      // ports that something else on the machine was found to have
-	version  uint64      // of freed
+	// numbers that something else than a task was found to have, and until when that is
+	// said; only those that a request named
+	foreign map[uint16]roost.BootTime
+	leaving []FreedPort // that fell free since the last call that had the time
+	next    uint16      // where the search for a dynamic port goes on
+	busy    uint64      // ports that something else on the machine was found to have
+	version uint64      // of freed
 }
 
 func newPortTable(settings PortSettings) *PortTable {
 	settings = settings.withDefaults()
 	return &PortTable{settings: settings, holders: make(map[uint16]ClaimID), freed: make(map[uint16]FreedPort),
-		next: settings.First}
+		foreign: make(map[uint16]roost.BootTime), next: settings.First}
 }
 
 // Version rises whenever a port enters or leaves quarantine.
@@ -128,6 +136,12 @@ func (t *PortTable) updateQuarantines(now roost.BootTime) (changed bool) {
 			changed = true
 		}
 	}
+	for number, until := range t.foreign {
+		if now >= until {
+			delete(t.foreign, number)
+			changed = true
+		}
+	}
 	return changed
 }
 
@@ -139,6 +153,8 @@ type portSearch struct {
 	job    string
 	isFree func(roost.ClaimPort) bool
 	failed int // probes
+	// whether one found a port that a request named in other hands, or no longer in them
+	foreignChanged bool
 }
 
 // find returns the ports for a request. It holds nothing yet.
@@ -185,9 +201,15 @@ func (s *portSearch) checkStatic(p roost.ClaimPort) error {
 		return fmt.Errorf("port %d: %w: %d such ports of this machine are taken, which is the most", p.Number,
 			roost.Exhausted, maxStaticPorts)
 	case !s.probe(p):
-		return fmt.Errorf("port %d: %w: something else on this machine has it", p.Number, roost.Conflict)
+		return foreignPortError(p)
 	}
 	return nil
+}
+
+// foreignPortError is the error for a port that a program has which is no task.
+func foreignPortError(p roost.ClaimPort) error {
+	return fmt.Errorf("port %d: %w: something else on this machine has it; \"ss -tlnp sport = :%d\" there says what",
+		p.Number, roost.Conflict, p.Number)
 }
 
 // mayReuse reports whether the job of the request may have a port in quarantine.
@@ -197,8 +219,15 @@ func (s *portSearch) mayReuse(f FreedPort) bool {
 
 // probe reports whether nothing else on the machine has a port.
 func (s *portSearch) probe(p roost.ClaimPort) bool {
+	_, known := s.foreign[p.Number]
 	if s.isFree == nil || s.isFree(p) {
+		delete(s.foreign, p.Number)
+		s.foreignChanged = s.foreignChanged || known
 		return true
+	}
+	if p.Static != 0 && (known || len(s.foreign) < maxForeignPorts) {
+		s.foreign[p.Number] = s.now + foreignTime
+		s.foreignChanged = s.foreignChanged || !known
 	}
 	s.busy++
 	s.failed++
@@ -276,10 +305,17 @@ func (t *PortTable) release(id ClaimID, job string, ports []roost.ClaimPort) {
 // describe writes into the machine's ad which ports with numbers of their own are taken.
 // So nobody is sent here for one of them in vain.
 func (t *PortTable) describe(ad *classad.Ad) {
-	var taken, quarantined []classad.Value
-	for _, number := range slices.Sorted(maps.Keys(t.holders)) {
-		if !t.settings.isDynamic(number) {
-			taken = append(taken, classad.IntValue(int64(number)))
+	all := slices.Collect(maps.Keys(t.foreign))
+	for number := range t.holders {
+		if _, there := t.foreign[number]; !there && !t.settings.isDynamic(number) {
+			all = append(all, number)
+		}
+	}
+	var taken, foreign, quarantined []classad.Value
+	for _, number := range slices.Sorted(slices.Values(all)) {
+		taken = append(taken, classad.IntValue(int64(number)))
+		if _, there := t.foreign[number]; there {
+			foreign = append(foreign, classad.IntValue(int64(number)))
 		}
 	}
 	for _, f := range t.Freed() {
@@ -290,8 +326,15 @@ func (t *PortTable) describe(ad *classad.Ad) {
 			quarantined = append(quarantined, classad.AdOf(one))
 		}
 	}
+	if s := t.settings; s.First != roost.FirstDynamicPort || s.Last != roost.LastDynamicPort {
+		ad.SetValue(roost.AttrPortRange, classad.ListValue(classad.IntValue(int64(s.First)),
+			classad.IntValue(int64(s.Last))))
+	}
 	if len(taken) > 0 {
 		ad.SetValue(roost.AttrPortsTaken, classad.ListValue(taken...))
+	}
+	if len(foreign) > 0 {
+		ad.SetValue(roost.AttrPortsForeign, classad.ListValue(foreign...))
 	}
 	if len(quarantined) > 0 {
 		ad.SetValue(roost.AttrPortsQuarantined, classad.ListValue(quarantined...))

@@ -72,6 +72,20 @@ func (p *portPlay) refuses(job, want string, wanted ...roost.PortRequest) {
 	}
 }
 
+// foreign checks which ports the ad has as taken by other programs, and as taken at all.
+func (p *portPlay) foreign(want, taken string) {
+	p.t.Helper()
+	for name, want := range map[string]string{roost.AttrPortsForeign: want, roost.AttrPortsTaken: taken} {
+		got := ""
+		if list, ok := p.table.Ad().Lookup(name); ok {
+			got = list.String()
+		}
+		if got != want {
+			p.t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestStaticPort(t *testing.T) {
 	p, ssh := newPortPlay(t, PortSettings{}), roost.PortRequest{Name: "ssh", Static: 2222}
 	first, err := p.ask("s1/1", ssh)
@@ -105,8 +119,23 @@ func TestStaticPort(t *testing.T) {
 	if n := PortsOf(p.table).Table().Counts(); n.Busy != 1 || n.Held != 1 {
 		t.Errorf("counts: %+v", n)
 	}
+	p.foreign("{ 8080 }", "{ 2222,8080 }")
+	p.busy[8080] = false
+	if _, err := p.ask("s1/3", roost.PortRequest{Name: "http", Static: 8080}); err != nil {
+		t.Fatal(err)
+	}
+	p.foreign("", "{ 2222,8080 }")
+	p.busy[9090] = true
+	p.refuses("s1/4", "ss -tlnp sport = :9090", roost.PortRequest{Name: "http", Static: 9090})
+	p.foreign("{ 9090 }", "{ 2222,8080,9090 }")
+	version := p.table.Version()
+	p.now += roost.BootTime(foreignTime)
+	if p.do(); p.table.Version() == version {
+		t.Error("nobody advertises that the port may be free again")
+	}
+	p.foreign("", "{ 2222,8080 }")
 	p.refuses("", "for which job", roost.PortRequest{Name: "http"})
-	p.refuses("s1/3", "cannot be named", roost.PortRequest{Name: "http", Static: 20001})
+	p.refuses("s1/3", "this machine gives the numbers", roost.PortRequest{Name: "http", Static: 20001})
 }
 
 func TestDynamicPorts(t *testing.T) {
@@ -130,6 +159,9 @@ func TestDynamicPorts(t *testing.T) {
 	p.now += roost.BootTime(time.Minute)
 	if c, err := p.ask("s1/3", http); err != nil || c.Ports[0].Number != 30002 {
 		t.Fatalf("%v, %v", c, err)
+	}
+	if list, _ := p.table.Ad().Lookup(roost.AttrPortRange); list.String() != "{ 30000,30003 }" {
+		t.Errorf("the ad has the range %v", list)
 	}
 	if list, ok := p.table.Ad().Lookup(roost.AttrPortsTaken); ok {
 		t.Errorf("dynamic ports are in the ad: %v", list)

@@ -83,6 +83,9 @@ func (s *starterProcess) receive() {
 			return
 		}
 		s.handle(&m)
+		if len(m.Start.Secrets) > 0 || m.Type == proto.TypeSecrets {
+			clear(body)
+		}
 		rest = after
 	}
 }
@@ -122,6 +125,10 @@ func (s *starterProcess) handle(m *proto.StarterMessage) {
 	case proto.TypeSetWalltime:
 		if s.isRunning(m.Attempt) {
 			s.setWalltime(m.Start.Walltime, m.Start.WalltimeReason)
+		}
+	case proto.TypeSecrets:
+		if s.isRunning(m.Attempt) {
+			replaceSecrets(s, &m.Start, m.Signals)
 		}
 	case proto.TypeFreeze:
 		s.setFrozen(m.Enabled)

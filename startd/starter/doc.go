@@ -12,20 +12,21 @@
 // Where root may, each task runs in a sandbox: PID, mount, IPC and UTS namespaces, and a
 // user namespace where root lacks CAP_SYS_RESOURCE. The starter stages what all sandboxes
 // of its claim share in a mount namespace of its own (sandbox_stage.go,
-// sandbox_mounts.go), and makes another one that has nothing else. For each task it makes
-// a list of system calls (sandbox_steps.go, syscall_list.go) and starts roost-setup in
-// the new namespaces (sandbox_launch.go), a program of a few hundred bytes in assembly
-// (init/) that carries the list out: it mounts the rest from inside, starts the user's
-// program with the user's rights, reports, and becomes roost-init. That one is as small,
-// and has files of its own because it is part of every checkpoint: it reaps, writes the
-// status of the user's program into a file, and ends with it. A second runtime of Go in
-// the place of roost-setup would cost more than all namespaces and mounts. Where the
-// sandboxes have a user namespace, one process of roost-setup is in it while tasks follow
-// each other, and creates their first processes (sandbox_server.go). A task that goes on
-// from a checkpoint is made by CRIU instead, which a helper runs, and its process 1
-// becomes the starter's child when the helper ends (restore.go). Tasks are born in the
-// claim's cgroup, and the starter and that process are not in it, because they have to go
-// on when tasks are frozen (task_cgroup.go).
+// sandbox_mounts.go). roost-setup is a program of a few hundred bytes in assembly (init/)
+// that carries out lists of system calls (syscall_list.go). One process of it, the server
+// of the claim's sandboxes, makes another mount namespace that has nothing else, and
+// creates the first process of each task in the new namespaces (sandbox_server.go). That
+// one carries out the task's list (sandbox_steps.go): it mounts the rest from inside,
+// starts the user's program with the user's rights, reports, and becomes roost-init
+// unless the program has ended within some milliseconds. roost-init is as small, and has
+// files of its own because it is part of every checkpoint: it reaps, writes the status of
+// the user's program into a file, and ends with it. A second runtime of Go in the place
+// of roost-setup would cost more than all namespaces and mounts, and so would a fork of
+// the starter for each task. A task that goes on from a checkpoint is made by CRIU
+// instead, which a helper runs, and its process 1 becomes the starter's child when the
+// helper ends (restore.go). Tasks are born in the claim's cgroup, and the starter and
+// that process are not in it, because they have to go on when tasks are frozen
+// (task_cgroup.go).
 //
 // A task's life:
 //

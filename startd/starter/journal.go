@@ -39,4 +39,5 @@ func (s *starterProcess) discardTask(a proto.TaskAttempt) {
 	}
 	s.state = proto.StarterState{Starter: s.state.Starter}
 	s.startCmd = proto.StartCmd{}
+	releaseSecrets(s)
 }

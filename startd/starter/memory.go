@@ -16,12 +16,13 @@ const memoryReleaseDelay = 300
 // whether it did.
 func (s *starterProcess) releaseMemory(quiet bool) bool {
 	if quiet && s.needsMemoryRelease {
-		// The next task is far off. The server has a copy of all the machine's mounts, in
-		// a user namespace where the kernel locks them: what the machine unmounts would
+		// The next task is far off. A server in a user namespace has a copy of all the
+		// machine's mounts, which the kernel locks there: what the machine unmounts would
 		// stay in use.
-		if s.sandboxReport < 0 {
+		if s.server.wrapped && s.sandboxReport < 0 {
 			s.stopServer()
 		}
+		s.steps = syscallList{}
 		debug.FreeOSMemory()
 		disableHugePages()
 	}

@@ -15,6 +15,9 @@ func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why st
 	if why = s.stageRoot(&o.Sandbox, o.Sandbox.TempDir == ""); why.step != proto.StepNone {
 		return 0, -1, why
 	}
+	if why = prepareSecrets(s, o); why.step != proto.StepNone {
+		return 0, -1, why
+	}
 	syscall.Unlink(o.Restore.PID)
 	in, err := syscall.Open(o.Restore.Input, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err != nil {

@@ -16,6 +16,9 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	if why = s.stageRoot(&o.Sandbox, o.Sandbox.TempDir == ""); why.step != proto.StepNone {
 		return 0, -1, why
 	}
+	if why = prepareSecrets(s, o); why.step != proto.StepNone {
+		return 0, -1, why
+	}
 	if why = makeIOFiles(o); why.step != proto.StepNone {
 		return 0, -1, why
 	}
@@ -23,11 +26,7 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 		return 0, -1, why
 	}
 	addListenVariables(o, firstChild)
-	if isWrapped(o) {
-		pid, pidfd, why = s.launchByServer(o)
-	} else {
-		pid, pidfd, why = s.launchDirectly(o)
-	}
+	pid, pidfd, why = s.launchByServer(o)
 	if why.step == proto.StepNone {
 		s.reportDue = now() + shortWait*1e6
 	}
@@ -38,19 +37,19 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 // the number that he has outside. CRIU dumps a process of another user than its own only
 // with CAP_SYS_RESOURCE, or in such a namespace: so a root without that capability wraps
 // its users.
-func isWrapped(o *proto.StartCmd) bool { return o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) }
+func isWrapped(uid uint32) bool { return uid != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) }
 
-// launchByServer has the server of wrapped sandboxes create the first process. It makes a
-// new server if there is none, or the one that was there has been killed.
+// launchByServer has the server of sandboxes create the first process. It makes a new
+// server if there is none, or the one that was there has been killed.
 func (s *starterProcess) launchByServer(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	for range 2 {
-		if why = s.startServer(); why.step != proto.StepNone {
+		if why = s.startServer(isWrapped(o.UID)); why.step != proto.StepNone {
 			return 0, -1, why
 		}
-		steps := sandboxSteps(s.server.start, s.group, o)
+		s.steps.listSandbox(&s.server, s.group, o)
 		var ended bool
-		if pid, why, ended = s.server.create(steps, s.group.canCloneInto()); !ended {
-			s.sandboxFailures = steps.failuresOnly()
+		if pid, why, ended = s.server.create(&s.steps, s.group.canCloneInto()); !ended {
+			s.sandboxFailures = s.steps.failuresOnly()
 			break
 		}
 		s.stopServer()
@@ -74,42 +73,9 @@ func (s *starterProcess) launchByServer(o *proto.StartCmd) (pid, pidfd int, why 
 	return pid, pidfd, startError{}
 }
 
-// launchDirectly forks the first process, which is one of roost-setup.
-func (s *starterProcess) launchDirectly(o *proto.StartCmd) (pid, pidfd int, why startError) {
-	if s.mountNamespace == 0 {
-		if s.mountNamespace, why = openMountNamespace(s.dir + stagedRoot); why.step != proto.StepNone {
-			return 0, -1, why
-		}
-	}
-	steps := sandboxSteps(0, s.group, o)
-	list, why := steps.write()
-	if why.step != proto.StepNone {
-		return 0, -1, why
-	}
-	defer syscall.Close(list)
-	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
-		return 0, -1, startError{proto.MakeSandbox, errno(err), "its report"}
-	}
-	defer syscall.Close(pipe[1])
-	files := []uintptr{0, 1, 2, uintptr(list), uintptr(pipe[1]), uintptr(s.mountNamespace)}
-	pid, err := s.forkSetup(s.sockets.appendTo(files, socketsFD),
-		&syscall.SysProcAttr{Cloneflags: sandboxNamespaces, UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
-			PidFD: &pidfd})
-	if err == nil && pidfd < 0 {
-		killAndReap(pid)
-		err = syscall.ENOSYS
-	}
-	if err != nil {
-		syscall.Close(pipe[0])
-		return 0, -1, startError{proto.MakeSandbox, errno(err), "namespaces"}
-	}
-	s.sandboxReport, s.sandboxFailures = pipe[0], steps.failuresOnly()
-	return pid, pidfd, startError{}
-}
-
 // prepareSandbox makes what the first sandbox of the claim needs, before it is known for
-// whom. What fails here fails again when the task starts, and is reported then.
+// whom. The user of the order is a guess, and gets no files. What fails here fails again
+// when the task starts, and is reported then.
 func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
 	if s.state.Phase != proto.Idle || !o.Sandbox.Wanted {
 		return
@@ -117,11 +83,8 @@ func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
 	if why := s.stageRoot(&o.Sandbox, false); why.step != proto.StepNone {
 		return
 	}
-	if !hasCapability(unix.CAP_SYS_RESOURCE) {
-		s.startServer() // the user is not root, as a rule
-	} else if s.mountNamespace == 0 {
-		s.mountNamespace, _ = openMountNamespace(s.dir + stagedRoot)
-	}
+	s.startServer(isWrapped(o.UID))
+	o.UID = uint32(syscall.Geteuid())
 	makeIOFiles(o)
 }
 
@@ -160,8 +123,7 @@ func writeAt(fd int, text []byte, offset int64) syscall.Errno {
 	return 0
 }
 
-// makeIOFiles makes the files of the attempt's directory that the box needs. Where the
-// attempt goes on from an image they are there.
+// makeIOFiles makes the files of the attempt's directory that the box needs.
 func makeIOFiles(o *proto.StartCmd) startError {
 	var files [3]int
 	why := openCaptured(o, &files)
@@ -173,23 +135,13 @@ func makeIOFiles(o *proto.StartCmd) startError {
 	if why.step != proto.StepNone {
 		return why
 	}
-	path := o.IO + "/" + proto.StatusFile
-	// It is overwritten and not emptied: when a file is closed that was emptied and
-	// written, ext4 writes it to disk at once (auto_da_alloc, ext4(5)).
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
-	if err == nil {
-		_, err = syscall.Write(fd, []byte{0xff, 0xff, 0xff, 0xff})
-		syscall.Close(fd)
-	}
-	if err != nil {
-		return startError{proto.MakeSandbox, errno(err), path}
-	}
+	syscall.Unlink(o.IO + "/" + proto.StatusFile) // of the task before
 	return startError{}
 }
 
-// programStatus returns how the program ended. The sandbox has stored the status, or was
+// storedStatus returns how the program ended. The sandbox has stored the status, or was
 // killed with the program before it could.
-func programStatus(io string, sandbox syscall.WaitStatus) syscall.WaitStatus {
+func storedStatus(io string, sandbox syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
 		return sandbox
@@ -207,8 +159,10 @@ func (s *starterProcess) onSandboxReport(ended bool) {
 		return
 	}
 	why, ok := s.sandboxFailures.explain(report[:max(n, 0)])
+	s.status, s.hasStatus = reportedEnd(report[:max(n, 0)])
 	s.closeReport()
 	switch {
+	case s.hasStatus && !ended: // it is about to
 	case ok && ended:
 		s.reportStarted(true)
 	case ok:

@@ -10,9 +10,9 @@ import (
 )
 
 // sandboxServer is a process that creates the first process of each sandbox of a claim.
-// It is one of roost-setup, and as small. It is in the user namespace that the
-// sandboxes share, and has the mount namespace that they copy: so a task needs neither
-// a fork of the starter nor an exec of roost-setup.
+// It is one of roost-setup, and as small. It has the mount namespace that the sandboxes
+// copy, and is in the user namespace that wrapped ones share: so a task needs neither a
+// fork of the starter nor an exec of roost-setup.
 //
 // For each task the starter writes the task's list into a file and sends a command. The
 // server creates a process in the namespaces of the task, as a child of the starter,
@@ -25,12 +25,13 @@ import (
 // does. The zero value is no server.
 type sandboxServer struct {
 	pid      int
-	list     int // file with the list of a task
-	listed   int // bytes of data in it
-	start    int // index of the first call of a task's list
-	commands int // end of a pipe for writing
-	replies  int // for reading
-	reports  int // the same of the tasks' reports; the starter is its only reader
+	wrapped  bool // it is in a user namespace
+	list     int  // file with the list of a task
+	listed   int  // bytes of data in it
+	start    int  // index of the first call of a task's list
+	commands int  // end of a pipe for writing
+	replies  int  // for reading
+	reports  int  // the same of the tasks' reports; the starter is its only reader
 	failures sandboxFailures
 }
 
@@ -51,15 +52,16 @@ const (
 	maxListedBytes = 64 << 10                    // of data that stay in the file after their task
 )
 
-// startServer starts the server, unless there is one. Its user namespace serves all its
-// tasks, because a fork with one copies the memory of the starter.
-func (s *starterProcess) startServer() startError {
-	if s.server.pid > 0 {
+// startServer starts the server, unless there is one of that kind. The user namespace of
+// one for wrapped sandboxes serves all its tasks, because a fork with one copies the
+// memory of the starter.
+func (s *starterProcess) startServer(wrapped bool) startError {
+	if s.server.pid > 0 && s.server.wrapped == wrapped {
 		return startError{}
 	}
 	s.stopServer()
 	steps := serverSteps(s.dir+stagedRoot, len(s.sockets))
-	v := sandboxServer{start: len(steps.calls)}
+	v := sandboxServer{wrapped: wrapped, start: len(steps.calls)}
 	list, why := steps.write()
 	if why.step != proto.StepNone {
 		return why
@@ -75,11 +77,13 @@ func (s *starterProcess) startServer() startError {
 		}
 	}()
 	if err == nil {
-		everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
-		v.pid, err = s.forkSetup(s.sockets.appendTo(files, socketsFD), &syscall.SysProcAttr{
-			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
-			UidMappings: everybody, GidMappings: everybody, GidMappingsEnableSetgroups: true,
-		})
+		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+		if wrapped {
+			everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
+			attr.Cloneflags |= syscall.CLONE_NEWUSER
+			attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = everybody, everybody, true
+		}
+		v.pid, err = s.forkSetup(s.sockets.appendTo(files, socketsFD), attr)
 	}
 	if err != nil {
 		v.close()

@@ -29,7 +29,7 @@ func TestServerFailures(t *testing.T) {
 	defer syscall.Close(high)
 	for _, killed := range []bool{false, true} {
 		s := &starterProcess{setup: high, dir: t.TempDir(), group: taskCgroup{fd: -1}} // without a staged root
-		if why := s.startServer(); why.step != proto.StepNone {
+		if why := s.startServer(true); why.step != proto.StepNone {
 			t.Fatal(why)
 		}
 		root := s.dir + stagedRoot

@@ -35,10 +35,6 @@ func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
 	changed, why := s.mounts.stage(s.dir, hostTemp)
 	if changed {
 		s.stopServer() // it has a copy
-		if s.mountNamespace > 0 {
-			syscall.Close(s.mountNamespace)
-			s.mountNamespace = 0
-		}
 	}
 	return why
 }
@@ -172,47 +168,4 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 		}
 	}
 	return startError{}
-}
-
-// openMountNamespace makes the mount namespace that the claim's sandboxes copy, if they
-// have no user namespace. It has the staged root as its root, and nothing else. The
-// calling thread makes it and then returns to its own namespace.
-func openMountNamespace(root string) (fd int, why startError) {
-	const itself = "/proc/thread-self/ns/mnt"
-	own, err := syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err == nil {
-		defer syscall.Close(own)
-		err = syscall.Unshare(syscall.CLONE_NEWNS)
-	}
-	if err != nil {
-		return 0, startError{proto.MakeSandbox, errno(err), "mount namespace"}
-	}
-	fd, err = syscall.Open(itself, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		fd = -1
-	}
-	if err == nil {
-		err = leaveOldRoot(root)
-	}
-	if back := unix.Setns(own, syscall.CLONE_NEWNS); back != nil {
-		exitWithError("mount namespace", errno(back))
-	}
-	if err != nil {
-		syscall.Close(fd)
-		return 0, startError{proto.MakeSandbox, errno(err), "pivot_root"}
-	}
-	return fd, startError{}
-}
-
-// leaveOldRoot makes a directory the root of this mount namespace, and takes the old one
-// away.
-func leaveOldRoot(root string) error {
-	err := syscall.Chdir(root)
-	if err == nil {
-		err = syscall.PivotRoot(".", ".")
-	}
-	if err == nil {
-		err = syscall.Unmount(".", syscall.MNT_DETACH)
-	}
-	return err
 }

@@ -23,20 +23,16 @@ const taskOOMScore = "500"
 // currentDir is AT_FDCWD as an argument of a system call.
 const currentDir = ^uint64(99)
 
-// sandboxSteps lists what the first process of a sandbox does. It makes the sandbox's
-// file system, starts the program, reports, and becomes roost-init. If a server of
-// sandboxes has created it, start is the index of its first call; else 0.
-func sandboxSteps(start int, group taskCgroup, o *proto.StartCmd) *syscallList {
-	l := newSyscallList()
-	if start > 0 {
-		l.calls = l.calls[:start]
-		l.calls[start-1].result = wordUnused // of the call with which the process maps the list
-		l.try(syscall.SYS_CLOSE, serverCommandsFD)
-		l.try(syscall.SYS_CLOSE, serverRepliesFD) // the end of a server must be seen
-	} else {
-		l.must(proto.MakeSandbox, "its report", syscall.SYS_FCNTL, sandboxReportFD, syscall.F_SETFD, syscall.FD_CLOEXEC)
-		l.hideSockets(len(o.Sockets))
+// listSandbox lists what the first process of a sandbox does. It makes the sandbox's
+// file system, starts the program, reports, and becomes roost-init unless the program has
+// ended before. Its first call comes behind those of the server that has created it.
+func (l *syscallList) listSandbox(server *sandboxServer, group taskCgroup, o *proto.StartCmd) {
+	l.clear()
+	for range server.start {
+		l.try(0) // the process maps the list in the place of the server's, and goes on behind that call
 	}
+	l.try(syscall.SYS_CLOSE, serverCommandsFD)
+	l.try(syscall.SYS_CLOSE, serverRepliesFD) // the end of a server must be seen
 	l.try(syscall.SYS_CLOSE, listFD)
 	if group.dir != "" && !group.canCloneInto() {
 		l.writeFile(proto.MakeSandbox, group.dir, group.dir+"/cgroup.procs", "0")
@@ -44,18 +40,16 @@ func sandboxSteps(start int, group taskCgroup, o *proto.StartCmd) *syscallList {
 	// Whoever reads the report is the parent: if it has died before this took effect,
 	// nobody does, and the first report ends us.
 	l.must(proto.MakeSandbox, "its parent", syscall.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uint64(syscall.SIGKILL))
-	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
-	l.copyMounts(start > 0, o)
+	l.copyMounts(server.wrapped, o)
 	score := taskOOMScore
 	if o.OOMScore > 0 {
 		score = itoa(int(min(o.OOMScore, maxOOMScore)))
 	}
 	l.writeFile(proto.StepNone, "", "/proc/self/oom_score_adj", score)
 	l.runProgram(o)
-	return l
 }
 
-// runProgram starts the program, and becomes roost-init.
+// runProgram starts the program, and waits for its end or becomes roost-init.
 func (l *syscallList) runProgram(o *proto.StartCmd) {
 	l.try(syscall.SYS_UMASK, uint64(o.Umask&0o777))
 	child := l.label()
@@ -65,7 +59,7 @@ func (l *syscallList) runProgram(o *proto.StartCmd) {
 		syscall.CLONE_VM|syscall.CLONE_VFORK|uint64(syscall.SIGCHLD))
 	l.calls[fork].result = wordChild
 	l.jumpIf(wordChild, ^uint64(0), 0, child)
-	l.becomeInit()
+	l.awaitProgram()
 	l.place(child)
 	l.startProgram(o)
 }
@@ -92,8 +86,8 @@ func (l *syscallList) writeFile(step proto.StartStep, subject, path, text string
 // are gone. What comes from the machine is cloned before. So is /proc if the sandbox is
 // wrapped.
 func (l *syscallList) copyMounts(wrapped bool, o *proto.StartCmd) {
-	from := []string{o.IO, o.Sandbox.TempDir}
-	to := []string{proto.SandboxIODir, proto.SandboxTempDir}
+	from := []string{o.IO, o.Sandbox.TempDir, o.SecretsDir}
+	to := []string{proto.SandboxIODir, proto.SandboxTempDir, proto.SandboxSecretsDir}
 	proc, clones := -1, make([]int, len(from))
 	if wrapped {
 		proc = l.newProc()
@@ -170,30 +164,62 @@ func (l *syscallList) mount(source, below, target, fs string, flags uint64, data
 // only.
 const firstChild = 2
 
-// becomeInit is what the first process does once the program runs. It reports that the
-// program runs, and becomes the small program that reaps. That program has the file for
-// the status as descriptor 3, and no other descriptors.
-func (l *syscallList) becomeInit() {
-	ended, known, open := l.label(), l.label(), l.label()
-	l.jumpIf(wordFailed, ^uint64(0), reportSize, ended) // the child has reported, and is gone
+// initDelay is how long, in nanoseconds, the first process waits for the end of the
+// program before it becomes roost-init. The starter reads no report before that time.
+const initDelay = shortWait * 1e6 / 2
+
+// awaitProgram is what the first process does once the program runs. For a short task it
+// is all: it reports that the program has run, and its status, and ends. A task that goes
+// on is worth a process that can be checkpointed.
+func (l *syscallList) awaitProgram() {
+	known, long, ended, failed := l.label(), l.label(), l.label(), l.label()
+	l.jumpIf(wordFailed, ^uint64(0), reportSize, failed) // the child has reported, and is gone
 	l.jumpIf(wordChild, ^uint64(0), firstChild, known)
 	l.refuse(proto.MakeSandbox, syscall.EPROTO, "its processes")
 	l.place(known)
-	l.call(ended, syscall.SYS_WRITE, sandboxReportFD, l.words(0, 0), reportSize)
-	l.try(syscall.SYS_CLOSE, 0)
-	l.call(ended, syscall.SYS_OPENAT, currentDir, l.text("/dev/null"), syscall.O_RDWR) // the lowest that is free, 0
-	l.call(ended, syscall.SYS_DUP3, 0, 1, 0)
-	l.call(ended, syscall.SYS_DUP3, 0, 2, 0)
-	status := l.call(ended, syscall.SYS_OPENAT, currentDir, l.text(proto.SandboxIODir+"/"+proto.StatusFile),
-		syscall.O_WRONLY|syscall.O_NOFOLLOW)
-	l.calls[status].result = wordStatus
-	l.jumpIf(wordStatus, ^uint64(0), listFD, open)
-	l.jump(ended)
-	l.place(open)
-	l.try(syscall.SYS_EXECVE, l.text(sandboxInitPath), l.texts([]string{"roost-init", itoa(firstChild)}), l.texts(nil))
+	const setMask, setSize = 2, 8
+	report := l.words(0, reportEnded<<32)
+	look := func() {
+		// Only this one: the others of the task may be too many.
+		wait := l.call(long, syscall.SYS_WAIT4, firstChild, report+8, syscall.WNOHANG, 0)
+		l.calls[wait].result = wordWaited
+		l.jumpIf(wordWaited, ^uint64(0), firstChild, ended)
+	}
+	l.call(long, syscall.SYS_RT_SIGPROCMASK, setMask, l.words(^uint64(0)), 0, setSize)
+	look() // its signal may have come before it was blocked
+	l.try(syscall.SYS_RT_SIGTIMEDWAIT, l.words(1<<(syscall.SIGCHLD-1)), 0, l.words(0, initDelay), setSize)
+	look()
+	l.place(long)
+	l.becomeInit()
 	l.place(ended)
+	l.try(syscall.SYS_WRITE, sandboxReportFD, report, reportSize)
+	l.place(failed)
+	l.exit()
+}
+
+// becomeInit has the first process report that the program runs, and become the small
+// program that reaps. That program has the file for the status as descriptor 3, and no
+// other descriptors.
+func (l *syscallList) becomeInit() {
+	const status = proto.SandboxIODir + "/" + proto.StatusFile
+	done := l.label()
+	l.try(syscall.SYS_CLOSE, 0)
+	l.call(done, syscall.SYS_OPENAT, currentDir, l.text("/dev/null"), syscall.O_RDWR) // the lowest that is free, 0
+	l.call(done, syscall.SYS_DUP3, 0, 1, 0)
+	l.call(done, syscall.SYS_DUP3, 0, 2, 0)
+	l.try(syscall.SYS_UMASK, 0)
+	l.must(proto.MakeSandbox, status, syscall.SYS_OPENAT, currentDir, l.text(status),
+		syscall.O_WRONLY|syscall.O_CREAT|syscall.O_NOFOLLOW, 0o600) // 3
+	l.must(proto.MakeSandbox, status, syscall.SYS_PWRITE64, listFD, l.words(noStatus), 4, 0)
+	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
+	l.call(done, syscall.SYS_WRITE, sandboxReportFD, l.words(0, 0), reportSize)
+	l.try(syscall.SYS_EXECVE, l.text(sandboxInitPath), l.texts([]string{"roost-init", itoa(firstChild)}), l.texts(nil))
+	l.place(done)
 	l.exit() // and the program ends with us
 }
+
+// noStatus is in the file for the status until the program has ended.
+const noStatus = lowHalf
 
 // startProgram is what the child does: it takes on the user's rights and becomes the
 // program. While it opens what the user names, only its effective ids are the user's, so

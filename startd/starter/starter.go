@@ -44,15 +44,19 @@ type starterProcess struct {
 	sandboxReport   int
 	reportDue       int64           // when it is read at the latest, see reportDelay
 	sandboxFailures sandboxFailures // what its reports mean
-	sockets         claimSockets    // that listen on the claim's ports
-	setup           int             // descriptor of roost-setup, once the root of boxes is there
-	oomScore        oomScore
-	server          sandboxServer
-	mountNamespace  int   // descriptor of the one that sandboxes without a server copy; 0 for none
-	isRestoring     bool  // the first process is the helper that restores the task
-	suspended       bool  // the task is to stand still, by itself
-	frozen          bool  // whatever runs here is
-	pausedSince     int64 // since when it does; 0: it does not
+	steps           syscallList     // of the last task
+	// how the program ended, if the report said it
+	status      syscall.WaitStatus
+	hasStatus   bool
+	sockets     claimSockets // that listen on the claim's ports
+	setup       int          // descriptor of roost-setup, once the root of boxes is there
+	oomScore    oomScore
+	server      sandboxServer
+	secrets     taskSecrets
+	isRestoring bool  // the first process is the helper that restores the task
+	suspended   bool  // the task is to stand still, by itself
+	frozen      bool  // whatever runs here is
+	pausedSince int64 // since when it does; 0: it does not
 	// the first process has ended, its descendants not yet: how often they were killed; 0
 	// for not now
 	reaping            int

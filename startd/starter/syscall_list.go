@@ -39,11 +39,15 @@ const (
 	wordChild                          // pid of the child
 	wordDenied                         // how many programs may not be executed by the user
 	wordTries                          // how often the program was tried
-	wordStatus                         // descriptor of the file for the status
+	wordWaited                         // pid of the child, when it has ended
 	wordUnused                         // result of calls that nobody needs
 )
 
 const reportSize = 16 // of a report, in bytes; one of zeros is that the program runs
+
+// reportEnded is in the last half of a report's second word if the program has ended
+// already. The first half is then its wait status.
+const reportEnded = 1
 
 // lowHalf masks the lower four bytes of a word.
 const lowHalf = 1<<32 - 1
@@ -77,9 +81,21 @@ type listedProgram struct {
 }
 
 func newSyscallList() *syscallList {
-	l := &syscallList{calls: make([]listedCall, 0, 96), data: make([]byte, 0, 4096), labels: make([]int, 1, 16)}
-	l.failed = l.label()
+	l := &syscallList{}
+	l.clear()
 	return l
+}
+
+// clear makes the list empty, and keeps its memory. It takes the failures from those who
+// got them.
+func (l *syscallList) clear() {
+	if l.calls == nil {
+		*l = syscallList{calls: make([]listedCall, 0, 128), data: make([]byte, 0, 4096), labels: make([]int, 0, 48),
+			failures: make([]listedFailure, 0, 48)}
+	}
+	*l = syscallList{calls: l.calls[:0], data: l.data[:0], labels: append(l.labels[:0], 0),
+		failures: l.failures[:0], programs: l.programs[:0]}
+	l.failed = l.label()
 }
 
 // call adds a system call, and returns its index. It goes on at a label if that fails.
@@ -282,13 +298,7 @@ func (f sandboxFailures) explain(report []byte) (why startError, ok bool) {
 	if len(report) != reportSize {
 		return startError{proto.MakeSandbox, syscall.EIO, "it ended before it was ready"}, false
 	}
-	word := func(at int) (n uint64) {
-		for i := range 8 {
-			n |= uint64(report[at+i]) << (8 * i)
-		}
-		return n
-	}
-	failure, program := word(0), word(8)
+	failure, program := wordAt(report, 0), wordAt(report, 8)
 	if failure == 0 {
 		return startError{}, true
 	}
@@ -313,4 +323,21 @@ func (f sandboxFailures) explain(report []byte) (why startError, ok bool) {
 		}
 	}
 	return why, false
+}
+
+// reportedEnd returns how the program ended, if a report says so.
+func reportedEnd(report []byte) (status syscall.WaitStatus, ended bool) {
+	if len(report) != reportSize || wordAt(report, 0) != 0 {
+		return 0, false
+	}
+	word := wordAt(report, 8)
+	return syscall.WaitStatus(word & lowHalf), word>>32 == reportEnded
+}
+
+// wordAt reads a word of a report.
+func wordAt(report []byte, at int) (n uint64) {
+	for i := range 8 {
+		n |= uint64(report[at+i]) << (8 * i)
+	}
+	return n
 }

@@ -108,13 +108,13 @@ func TestListIsCarriedOut(t *testing.T) {
 			again := l.here()
 			l.jumpIf(wordTries, lowHalf, 3, done)
 			write := l.call(0, a.write, sandboxReportFD, text, 0)
-			l.calls[write].result = wordStatus
+			l.calls[write].result = wordWaited
 			l.jumpAdding(l.nextLabel(), l.argument(write, 2), 1)
 			l.jumpAdding(again, wordTries, 1)
 			l.place(done)
 			// the last write's result is two
 			good := l.label()
-			l.jumpIf(wordStatus, ^uint64(0), 2, good)
+			l.jumpIf(wordWaited, ^uint64(0), 2, good)
 			l.call(0, a.exitGroup, 1)
 			l.place(good)
 			// the result of a call becomes the argument of the next one
@@ -217,7 +217,9 @@ func TestListIsBounded(t *testing.T) {
 			syscall.EINVAL},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fd, why := sandboxSteps(1, taskCgroup{fd: -1}, test.order).write()
+			var l syscallList
+			l.listSandbox(&sandboxServer{start: 1}, taskCgroup{fd: -1}, test.order)
+			fd, why := l.write()
 			if why.step == proto.StepNone {
 				syscall.Close(fd)
 			}

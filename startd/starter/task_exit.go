@@ -19,6 +19,8 @@ func (s *starterProcess) onFirstProcessExit() {
 		if s.onSandboxReport(true); s.pidfd < 0 {
 			return // its program was not started, and it is reaped
 		}
+	} else if s.hasStatus {
+		s.reportStarted(true)
 	}
 	tasktrace.Mark(tasktrace.Exited, s.tracedTask())
 	s.closeReport()
@@ -35,8 +37,11 @@ func (s *starterProcess) onFirstProcessExit() {
 	}
 	syscall.Close(s.pidfd)
 	s.pidfd = -1
-	if s.startCmd.Sandbox.Wanted {
-		status = programStatus(s.startCmd.IO, status)
+	switch {
+	case s.hasStatus:
+		status = s.status
+	case s.startCmd.Sandbox.Wanted:
+		status = storedStatus(s.startCmd.IO, status)
 	}
 	if status.Signaled() {
 		s.exit.Signal, s.exit.Core = int32(status.Signal()), status.CoreDump()

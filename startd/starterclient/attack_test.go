@@ -62,8 +62,9 @@ func testSandboxIsSealed(t *testing.T) {
 		{"a neighbour's environment", "grep -al SECRET=x /proc/*/environ 2>/dev/null && echo in"},
 		{"a neighbour's claim", "ls " + victim.dir + " && echo in"},
 		{"its own claim", "ls " + b.dir + " && echo in"},
-		{"its status", "echo -n 0000 >/dev/roost/status && echo in; rm -f /dev/roost/status && echo in; " +
-			"mv /dev/roost/stdout /dev/roost/x && echo in"},
+		{"its status", "echo -n 0000 >/dev/roost/status && echo in; mv /dev/roost/stdout /dev/roost/x && echo in; " +
+			"while ! test -e /dev/roost/status; do sleep 0.01; done; echo -n 0000 >/dev/roost/status && echo in; " +
+			"rm -f /dev/roost/status && echo in"},
 		{"a link in its output directory",
 			"ln -s /etc/passwd /dev/roost/stderr && echo in; ln /dev/roost/stdout /dev/roost/new && echo in"},
 		{"its init", "echo >>/dev/init && echo in; rm -f /dev/init && echo in; mv /dev/init /dev/x && echo in"},

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -378,7 +377,12 @@ func TestTaskFrozenAtOnce(t *testing.T) {
 		t.Fatalf("it ended though its walltime stands still: %+v", e)
 	case <-time.After(time.Second): // longer than that
 	}
-	if group.Frozen() || !b.fileGrows(o.Attempt) {
+	for deadline := time.Now().Add(time.Minute); !b.fileGrows(o.Attempt); { // a busy machine may be slow
+		if time.Now().After(deadline) {
+			t.Fatal("the task stands still")
+		}
+	}
+	if group.Frozen() {
 		t.Error("the starter has frozen it")
 	}
 	if err := group.Freeze(); err != nil {
@@ -437,62 +441,5 @@ func TestFrozenTask(t *testing.T) {
 		}
 		frozen(false)
 		b.DiscardAttempt(o.Attempt)
-	}
-}
-
-// TestSandboxServerIsKilled kills the process that creates a starter's wrapped sandboxes.
-// A task that runs goes on, and the next one gets a new process. It is gone by itself
-// when no task follows.
-func TestSandboxServerIsKilled(t *testing.T) {
-	b := newSandboxedStarter(t, time.Minute)
-	servers := func(than int) (list []int) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", b.PID(), b.PID()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, field := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil && pid != than {
-				list = append(list, pid)
-			}
-		}
-		return list
-	}
-	killed := 0
-	kill := func(than int) {
-		t.Helper()
-		list := servers(than)
-		if len(list) > 1 {
-			t.Fatalf("there are servers %v", list)
-		}
-		for _, pid := range list {
-			if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) != proto.SandboxServer+"\n" {
-				t.Errorf("a server has the name %q", name)
-			}
-			unix.Kill(pid, unix.SIGKILL)
-			killed++
-		}
-	}
-	for n := range uint32(6) {
-		o := asNobody(n+1, "sleep 0.1; echo done")
-		pid := b.begin(o)
-		if n%3 == 0 { // while the task runs
-			kill(pid)
-		}
-		exit := b.end()
-		if out := b.read(o.Attempt, false); exit.Code != 0 || exit.Signal != 0 || exit.Step != 0 || out != "done\n" {
-			t.Errorf("task %d: %+v, %q", n, exit, out)
-		}
-		if n%3 == 1 { // without one; after the next task it is there
-			kill(0)
-		}
-		b.DiscardAttempt(o.Attempt)
-	}
-	if killed == 0 {
-		t.Skip("SKIPPED: root does without it here")
-	}
-	for deadline := time.Now().Add(time.Minute); len(servers(0)) > 0; unix.Poll(nil, 5) {
-		if time.Now().After(deadline) {
-			t.Fatal("the server does not end")
-		}
 	}
 }

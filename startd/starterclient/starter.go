@@ -22,6 +22,7 @@ type (
 	TaskExit     = proto.TaskExit
 	ProcessState = proto.StarterState
 	StopCmd      = proto.StopCmd
+	SecretFile   = proto.SecretFile
 )
 
 // Captured is a value of StartCmd.Stdout and StartCmd.Stderr. It denotes a file in the
@@ -75,6 +76,7 @@ type Starter struct {
 	pending   []byte // frames for the write after the current one
 	writing   bool
 	closed    bool
+	delayed   *time.Timer  // writes what is pending, unless another command does; nil: none was delayed yet
 	lastState ProcessState // set before ready is closed
 }
 
@@ -157,9 +159,36 @@ func (s *Starter) RenewLease(lease time.Duration) error {
 	return s.send(m)
 }
 
-// DiscardAttempt drops an ended attempt, which makes the starter idle.
+// ReplaceSecrets gives a running task the new versions of its secrets, and then sends its
+// program the signals.
+func (s *Starter) ReplaceSecrets(a TaskAttempt, secrets []SecretFile, signals []uint32) error {
+	return s.send(&proto.StarterMessage{Type: proto.TypeSecrets, Attempt: a,
+		Start: proto.StartCmd{Secrets: secrets}, Signals: signals})
+}
+
+// discardDelay is how long the starter may go on without the word that an attempt is
+// dropped. The next task of a row of short ones comes before, and both wake it once.
+const discardDelay = 5 * time.Millisecond
+
+// DiscardAttempt drops an ended attempt, which makes the starter idle. The command goes
+// along with the next one, or after discardDelay.
 func (s *Starter) DiscardAttempt(a TaskAttempt) error {
-	return s.send(&proto.StarterMessage{Type: proto.TypeDiscard, Attempt: a})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrGone
+	}
+	s.pending = proto.AppendFrame(s.pending, &proto.StarterMessage{Type: proto.TypeDiscard, Attempt: a})
+	if s.delayed == nil {
+		s.delayed = time.AfterFunc(discardDelay, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.writePending()
+		})
+	} else {
+		s.delayed.Reset(discardDelay)
+	}
+	return nil
 }
 
 // Release ends the starter once it is idle. It kills a running task, with the cause
@@ -188,6 +217,7 @@ func (s *Starter) Dir() string { return s.dir }
 // be called from an event handler. The starter continues to run.
 func (s *Starter) Close() error {
 	s.mu.Lock()
+	s.writePending() // a starter that is dead needs none
 	s.closed = true
 	s.mu.Unlock()
 	err := s.conn.Close()
@@ -202,14 +232,22 @@ func (s *Starter) Close() error {
 // next, so that no lock is held during a write.
 func (s *Starter) send(m *proto.StarterMessage) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
 		return ErrGone
 	}
 	s.pending = proto.AppendFrame(s.pending, m)
-	if s.writing {
-		s.mu.Unlock()
+	return s.writePending()
+}
+
+// writePending writes the frames that are pending, unless another goroutine does. The
+// caller has the lock, which is released during each write.
+func (s *Starter) writePending() error {
+	if s.writing || s.closed {
 		return nil
+	}
+	if s.delayed != nil {
+		s.delayed.Stop()
 	}
 	s.writing = true
 	for len(s.pending) > 0 {
@@ -220,11 +258,9 @@ func (s *Starter) send(m *proto.StarterMessage) error {
 		s.mu.Lock()
 		if err != nil {
 			s.writing, s.closed = false, true
-			s.mu.Unlock()
 			return fmt.Errorf("starter in %s: %w", s.dir, ErrGone)
 		}
 	}
 	s.writing = false
-	s.mu.Unlock()
 	return nil
 }

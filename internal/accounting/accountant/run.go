@@ -24,6 +24,10 @@ import (
 // directory.
 type OpenFunc func(ctx context.Context, settings *config.AccountantSettings) (Store, error)
 
+// niceness is the nice value of an accountant. What it stores was recorded by the schedds
+// before: nobody waits for it, and it takes the CPU time of a busy machine last.
+const niceness = 10
+
 // Run runs the accountant of a node until ctx ends. A nil identity speaks over unix
 // sockets only.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity, open OpenFunc) error {
@@ -31,6 +35,9 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity, open OpenFunc
 	own := node.Accountant
 	if own == nil {
 		return fmt.Errorf("node %s: %w: the node file has no accountant block", node.Name, roost.BadConfig)
+	}
+	if err := daemon.SetNiceness(niceness); err != nil {
+		log.Debug("normal CPU priority", "err", err)
 	}
 	if err := os.MkdirAll(own.Dir, 0o700); err != nil {
 		return fmt.Errorf("directory %s: %w: %w", own.Dir, roost.NoOutput, err)

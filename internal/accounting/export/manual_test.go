@@ -55,15 +55,14 @@ func TestManual(t *testing.T) {
 	checkTable(t, Segments())
 	checkTable(t, Usage())
 	checkTable(t, Machines())
-	checkTable(t, Actions())
 	trace := newTrace(t, borgOptions)
 	checkTable(t, trace.collectionTable())
 	checkTable(t, trace.instanceTable())
 	checkTable(t, trace.usageTable())
 	checkTable(t, trace.machineTable())
 	checkTable(t, trace.attributeTable())
-	if got := strings.Count(manual(t), "\n.SS \"Table "); got != 11 {
-		t.Errorf("roost-accounting(7) has %d tables, want 11", got)
+	if got := strings.Count(manual(t), "\n.SS \"Table "); got != 10 {
+		t.Errorf("roost-accounting(7) has %d tables, want 10", got)
 	}
 	if causes := strings.Join(causeNames()[1:], ", "); !strings.Contains(manual(t), "are: "+causes+".\n") {
 		t.Errorf("roost-accounting(7) does not have the causes %s", causes)
@@ -74,7 +73,7 @@ func TestManual(t *testing.T) {
 // the log. The log of the sample has them all.
 func TestPBSManual(t *testing.T) {
 	var want []string
-	for _, a := range PBSAttributes() {
+	for _, a := range pbsAttributes() {
 		want = append(want, a.Name+"\n"+a.About)
 	}
 	if got := manualEntries(t, "Attributes of records"); !slices.Equal(got, want) {
@@ -84,13 +83,13 @@ func TestPBSManual(t *testing.T) {
 	if _, err := writePBS(&b, sampleRecords(t, accountingtest.Sample()), time.UTC); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range PBSAttributes() {
+	for _, a := range pbsAttributes() {
 		if !strings.Contains(b.String(), ";"+a.Name+"=") && !strings.Contains(b.String(), " "+a.Name+"=") {
 			t.Errorf("no record of the sample has %s", a.Name)
 		}
 	}
 	for _, found := range regexp.MustCompile(`[; ]([A-Za-z_.]+)=`).FindAllStringSubmatch(b.String(), -1) {
-		if !slices.ContainsFunc(PBSAttributes(), func(a PBSAttribute) bool { return a.Name == found[1] }) {
+		if !slices.ContainsFunc(pbsAttributes(), func(a pbsAttribute) bool { return a.Name == found[1] }) {
 			t.Errorf("records have %s, and the table does not", found[1])
 		}
 	}

@@ -346,11 +346,6 @@ func TestOtherTables(t *testing.T) {
 			t.Errorf("machine %d: %v (%v)", i, machines[i], r.err)
 		}
 	}
-	actions := writeBoth(t, Actions(), []*accounting.JobAction{
-		{JobKey: rows[0].Job.JobKey, Time: accountingtest.Begin, Index: -1, What: "held", By: "ann", Reason: "a, b"}})
-	if a := actions[0]; a["seq"] != "11" || a["reason"] != "a, b" || a["index"] != "-1" {
-		t.Errorf("actions: %v", actions)
-	}
 	var segments []*SegmentRecord
 	for s, err := range SegmentsOf(accountingtest.Rows(rows)) {
 		if err != nil {

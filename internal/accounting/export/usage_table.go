@@ -105,20 +105,3 @@ func Machines() *Table[accounting.MachineEvent] {
 		{"by", "who drained it", func(m *record) cell { return textOf(m.By) }},
 	})}
 }
-
-// Actions returns the table of what was done to jobs. A job is named by its number, since
-// the record of the action has no more.
-func Actions() *Table[accounting.JobAction] {
-	type record = accounting.JobAction
-	return &Table[record]{"actions", "A record is what somebody did to a job, or what happened to it.",
-		[]Column[record]{
-			{"source", "id of the queue of its schedd, in hexadecimal digits",
-				func(a *record) cell { return textOf(a.Source.String()) }},
-			{"seq", "number of the job", func(a *record) cell { return integerOf(int64(a.Seq)) }},
-			{"time", "when it happened", func(a *record) cell { return timeOf(a.Time) }},
-			{"index", "index of the task; -1: the whole job", func(a *record) cell { return integerOf(a.Index) }},
-			{"what", "what, in one word", func(a *record) cell { return textOf(a.What) }},
-			{"by", "who asked for it; nobody if it was Roost itself", func(a *record) cell { return textOf(a.By) }},
-			{"reason", "reason", func(a *record) cell { return textOf(a.Reason) }},
-		}}
-}

@@ -44,6 +44,9 @@ func (q *Query) hours(r accounting.Reader, filter accounting.Filter, emit func(l
 func (q *Query) machines(r accounting.Reader, emit func(line []byte) error) error {
 	n := 0
 	add := func(m accounting.MachineEvent, what accounting.MachineChange) error {
+		if q.Node != "" && m.Node != q.Node {
+			return nil
+		}
 		if n++; n > q.limit() {
 			return nil
 		}

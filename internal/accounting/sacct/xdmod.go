@@ -1,8 +1,10 @@
 package sacct
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"time"
 
@@ -48,4 +50,22 @@ func (p *XDMoDPrinter) Print(r *accounting.AttemptRecord) error {
 			uint32(math.MaxUint32))
 	}
 	return p.LinePrinter.Print(r)
+}
+
+// WriteXDMoD prints attempts for XDMoD as they come. It ends at the first error of
+// attempts, or of w.
+func WriteXDMoD(w io.Writer, cluster string, attempts iter.Seq2[accounting.AttemptRecord, error]) error {
+	p, err := NewXDMoD(w, cluster)
+	if err != nil {
+		return err
+	}
+	for a, err := range attempts {
+		if err == nil {
+			err = p.Print(&a)
+		}
+		if err != nil {
+			return errors.Join(err, p.Close())
+		}
+	}
+	return p.Close()
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/roost-batch/roost/internal/accounting"
 )
@@ -24,12 +23,24 @@ func (d *digestSum) add(record any) error {
 	if err != nil {
 		return err
 	}
-	hash := sha256.Sum256(text)
+	d.addHash(sha256.Sum256(text))
+	return nil
+}
+
+// addHash adds the hash of a record.
+func (d *digestSum) addHash(hash [sha256.Size]byte) {
 	for i := range d.sum {
 		d.sum[i] += binary.BigEndian.Uint64(hash[8*i:])
 	}
 	d.count++
-	return nil
+}
+
+// addSum adds the records of another digest.
+func (d *digestSum) addSum(other digestSum) {
+	for i := range d.sum {
+		d.sum[i] += other.sum[i]
+	}
+	d.count += other.count
 }
 
 // addRecords adds what an iterator returns.
@@ -133,9 +144,4 @@ func (s *Store) addTable(ctx context.Context, d *digestSum, t digestTable) error
 		}
 		return d.add(record)
 	}, t.text)
-}
-
-// DifferentDigests returns the lines of a that b does not have.
-func DifferentDigests(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }

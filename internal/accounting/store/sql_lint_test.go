@@ -17,10 +17,10 @@ func sqlCalls() map[string]int {
 	}
 }
 
-// TestStatementsAreConstants holds that no statement is made from variables. What the
+// TestW17StatementsAreConstants holds that no statement is made from variables. What the
 // methods of databases get is a constant of this package, or a variable that only such
 // constants or the files of the schema can reach.
-func TestStatementsAreConstants(t *testing.T) {
+func TestW17StatementsAreConstants(t *testing.T) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob("*.go")
 	must(t, err)

@@ -108,7 +108,7 @@ func cleanDigest(t testing.TB, o Options, jobs int) []string {
 func equalDigests(t testing.TB, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Fatalf("got\n%q\nwant\n%q", DifferentDigests(got, want), DifferentDigests(want, got))
+		t.Fatalf("got\n%q\nwant\n%q", differentDigests(got, want), differentDigests(want, got))
 	}
 }
 
@@ -343,4 +343,9 @@ func TestSkipAndPurge(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// differentDigests returns the lines of a that b does not have.
+func differentDigests(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }

@@ -48,7 +48,7 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	var err error
 	switch format {
 	case "xdmod":
-		err = exportXDMoD(c, attempts)
+		err = sacct.WriteXDMoD(c.Stdout, c.StringFlag("cluster"), attempts)
 	case "swf":
 		err = exportSWF(c, q, attempts)
 	case "csv", "jsonl":
@@ -145,22 +145,6 @@ func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter
 // jobRecords are the jobs of an answer as they come.
 func jobRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.JobEntry, error] {
 	return answerLines(c, q, "jobs", func(l *accounting.JobEntry) accounting.JobEntry { return *l })
-}
-
-func exportXDMoD(c *frame.Invocation, attempts iter.Seq2[accounting.AttemptRecord, error]) error {
-	p, err := sacct.NewXDMoD(c.Stdout, c.StringFlag("cluster"))
-	if err != nil {
-		return err
-	}
-	for a, err := range attempts {
-		if err == nil {
-			err = p.Print(&a)
-		}
-		if err != nil {
-			return errors.Join(err, p.Close())
-		}
-	}
-	return p.Close()
 }
 
 // exportSWF writes the attempts in the order of submission, which the format wants.

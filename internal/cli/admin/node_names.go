@@ -60,6 +60,9 @@ func suggestNode(c *frame.Invocation, name string, err error) error {
 	if aerr != nil {
 		return err
 	}
+	if slices.Contains(all, name) { // it is there, and something of it is not
+		return frame.WithHint(err, "roost drain lists the nodes that are drained")
+	}
 	near := suggest.Nearest(name, all)
 	for _, whole := range all {
 		short, _, _ := strings.Cut(whole, ".")

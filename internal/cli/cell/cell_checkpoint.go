@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cellhistory"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -45,10 +46,38 @@ func cellCheckpoint(c *frame.Invocation, file string) error {
 	if err := c.WriteNewFile(file, text.String()); err != nil {
 		return err
 	}
+	warnOfSilentSchedds(c, p)
+	return nil
+}
+
+func warnOfSilentSchedds(c *frame.Invocation, p *cellstate.CellCheckpoint) {
 	for _, node := range p.SilentSchedds {
 		fmt.Fprintf(c.Stderr, "the schedd of %s does not answer: nobody knows which of its jobs are in which request\n",
 			node)
 	}
+}
+
+// storeCheckpoint adds a checkpoint to those in a directory, and removes old ones.
+func storeCheckpoint(c *frame.Invocation, dir, maxAge string) error {
+	age := time.Duration(0)
+	if maxAge != "" {
+		var err error
+		if age, err = roost.ParseDuration(maxAge); err != nil || age <= 0 {
+			return frame.UsageErrorf("--keep %s: it is no length of time, such as 14d", maxAge)
+		}
+	}
+	p, err := captureCell(c)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := cellstate.Write(&text, p); err != nil {
+		return err
+	}
+	if err := cellhistory.Write(c.AbsolutePath(dir), p.Now, text.Bytes(), age); err != nil {
+		return err
+	}
+	warnOfSilentSchedds(c, p)
 	return nil
 }
 

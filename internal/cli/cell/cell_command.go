@@ -43,12 +43,17 @@ func CellCommand(recoverCell func(*frame.Invocation) error) *frame.Command {
 				Description: "no job that waits is delayed by a smaller one"},
 			{Line: "roost cell unset backfill", Description: "as it was"},
 			{Line: "roost cell checkpoint monday.cell", Description: "the cell as it is now, to try things on"},
+			{Line: "roost cell checkpoint --into /var/lib/roost/checkpoints --keep 14d",
+				Description: "one more for the pages of past instants, from a timer"},
 		},
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "config", Usage: "the `FILE` of this node, see roost-node(5), instead of the one " +
 				"of the pool in --dir or /etc/roost/node.hcl"},
 			&ucli.BoolFlag{Name: "queue", Usage: "with status, add, remove and recover: those who keep the queue of " +
 				"the cell, in place of the negotiators"},
+			&ucli.StringFlag{Name: "into", Usage: "with checkpoint: add it to the checkpoints in this `DIR`, which " +
+				"pages show; see roost-web(8)"},
+			&ucli.StringFlag{Name: "keep", Usage: "with --into: remove those that are older than this `DURATION`"},
 			&ucli.BoolFlag{Name: "force", Usage: "with recover: yes, the others are lost, or will never be started " +
 				"with what they have on disk; with checkpoint: write over the file"},
 			frame.JSONFlag(),
@@ -67,6 +72,9 @@ func CellCommand(recoverCell func(*frame.Invocation) error) *frame.Command {
 			case verb == "recover" && len(c.Args) == 1:
 				return recoverCell(c)
 			case verb == "checkpoint" && len(c.Args) < 3:
+				if dir := c.StringFlag("into"); dir != "" && len(c.Args) == 1 {
+					return storeCheckpoint(c, dir, c.StringFlag("keep"))
+				}
 				return cellCheckpoint(c, strings.Join(c.Args[1:], ""))
 			case verb == "settings" && len(c.Args) == 1:
 				return cellSettings(c)

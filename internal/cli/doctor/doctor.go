@@ -57,6 +57,8 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, examineAccounts(c, node)...)
 	findings = append(findings, examineWeb(c, node)...)
 	findings = append(findings, examineAccountant(c, node)...)
+	findings = append(findings, examineDNS(c.Context, node)...)
+	findings = append(findings, examinePorts(node, "/proc/sys/net/ipv4")...)
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)
 	failed := false
 	for _, f := range findings {
@@ -145,7 +147,7 @@ func examinePool(c *frame.Invocation) (findings []checkResult, dir string) {
 	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), collector), negotiatorFinding(h))
 	findings = append(findings, examineNodes(c, h))
 	if h.GetCollectorOk() {
-		findings = append(findings, examineGPUs(c)...)
+		findings = append(append(findings, examineGPUs(c)...), examineNames(c)...)
 	}
 	for _, p := range h.GetProblems() {
 		findings = append(findings, checkResult{"pool", levelWarning, p, ""})

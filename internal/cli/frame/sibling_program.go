@@ -19,6 +19,8 @@ const (
 	DaemonProgram    = "roost-daemon" // daemons and agents; it has no help
 	NodeProgram      = "roost-node"   // what sets a node up, runs and examines it
 	SimulatorProgram = "roost-sim"
+	// the accountant, and commands with the libraries of its databases
+	AccountantProgram = "roost-accountant"
 )
 
 // execSibling runs a program that lies beside this one, with the whole command line, in

@@ -126,12 +126,14 @@ func ParseJobFile(c *frame.Invocation, file string) ([]submit.Job, error) {
 // place. What is wrong with it is printed with its place.
 func ParsedJobs(c *frame.Invocation, src []byte, opts submit.ParseOptions) ([]submit.Job, error) {
 	list, diags := submit.ParseFile(src, opts)
-	if diags.HasErrors() {
+	if len(diags) > 0 { // mistakes, or warnings
 		width := c.ErrScreen.Width
 		if width == 0 {
 			width = 100
 		}
 		io.WriteString(c.Stderr, submit.Format(diags, src, width, c.ErrScreen.Colour))
+	}
+	if diags.HasErrors() {
 		return nil, frame.ExitError(submit.ExitKind(diags).ExitCode())
 	}
 	if len(list) == 0 {

@@ -1,6 +1,9 @@
 package jobfile
 
 import (
+	"errors"
+	"os"
+	"strconv"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -8,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -73,6 +77,31 @@ func RestartCommand() *frame.Command {
 	}
 }
 
+// ScaleCommand returns roost scale: give a service another number of tasks.
+func ScaleCommand() *frame.Command {
+	return &frame.Command{
+		Name: "scale", Group: frame.GroupChange, Summary: "give a service another number of tasks",
+		Synopsis: "JOB COUNT", MinOperands: 2, MaxOperands: 2, OperandName: "a job and a number of tasks",
+		Run: func(c *frame.Invocation) error {
+			n, err := strconv.ParseUint(c.Args[1], 10, 32)
+			if err != nil || n < 1 || n > roost.MaxTasks {
+				return frame.UsageErrorf("%q is no number of tasks: write 1 to %d", c.Args[1], roost.MaxTasks)
+			}
+			return jobs.OrderUpdate(c, c.Args[:1], &scheddapi.UpdateOrder{CountOnly: true, Count: uint32(n),
+				Plan: c.Flag("plan")}, "scaled")
+		},
+		Description: "Starts further tasks of a service, or stops those with the highest indexes. The others go on. " +
+			"A service with an autoscale block goes on from there: it grows at once if its load asks for that, and " +
+			"does not shrink before down_window has passed.",
+		Examples: []frame.Example{
+			{Line: "roost scale @web 6", Description: "six tasks of your service of that name"},
+			{Line: "roost scale --plan 123 2", Description: "what would change"},
+		},
+		Flags: []ucli.Flag{&ucli.BoolFlag{Name: "plan", Usage: "only print what would change and what that does"},
+			waitFlag(), frame.JSONFlag()},
+	}
+}
+
 func updateService(c *frame.Invocation) error {
 	for _, w := range updateCommands {
 		if !c.Flag(w.name) {
@@ -88,6 +117,10 @@ func updateService(c *frame.Invocation) error {
 				"job files", w.name)
 		}
 		return jobs.OrderUpdate(c, c.Args, &scheddapi.UpdateOrder{Command: w.name}, w.done)
+	}
+	if _, err := os.Stat(c.Args[0]); err != nil && strings.IndexAny(c.Args[0], "@0123456789") == 0 {
+		return frame.WithHint(frame.UsageErrorf("%s is a job, and an update needs its new job file", c.Args[0]),
+			"write the file, or start its tasks again with: roost restart '"+c.Args[0]+"'")
 	}
 	list, err := ParseJobFile(c, c.Args[0])
 	if err != nil {
@@ -117,12 +150,14 @@ func updateService(c *frame.Invocation) error {
 func serviceNamed(c *frame.Invocation, name string) (string, error) {
 	found, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: &scheddapi.Selection{Selectors: []string{"@" + name},
 		Mine: true}})
-	if err != nil {
+	if err != nil && !errors.Is(err, roost.NotFound) {
 		return "", err
 	}
 	var ids []string
 	for _, s := range found {
-		ids = append(ids, s.GetId())
+		if !document.IsFinal(s) {
+			ids = append(ids, s.GetId())
+		}
 	}
 	switch len(ids) {
 	case 0:

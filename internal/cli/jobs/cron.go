@@ -24,11 +24,14 @@ func CronCommand() *frame.Command {
 			"many runs were made and how many were left out, and what became of its last instant. " + selectors,
 		Examples: []frame.Example{
 			{Line: "roost cron", Description: "your schedules, and when each of them runs next"},
+			{Line: "roost cron --from 2027-03-28 @nightly", Description: "when it runs as clocks change"},
 			{Line: "roost cron --all --json", Description: "everybody's, with the next five instants of each"},
 		},
 		Flags: []ucli.Flag{
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "schedules of all users"},
 			hereFlag(),
+			&ucli.StringFlag{Name: "from", Usage: "tell the runs that are next after this `TIME`, as 2027-03-28 or " +
+				"2027-03-28T00:30:00Z"},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each schedule; roost-json(7) describes it"},
 		},
 	}
@@ -42,7 +45,25 @@ type scheduledJob struct {
 	last          *scheddapi.JobEvent // of the last instant; nil: there was none, or it was not asked for
 }
 
+// firstInstant returns the time after which the next runs are told.
+func firstInstant(c *frame.Invocation) (time.Time, error) {
+	text := c.StringFlag("from")
+	if text == "" {
+		return c.Now(), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, frame.UsageErrorf("--from: %q is no time: write it as 2027-03-28 or 2027-03-28T00:30:00Z", text)
+}
+
 func listSchedules(c *frame.Invocation) error {
+	from, err := firstInstant(c)
+	if err != nil {
+		return err
+	}
 	sel := &scheddapi.Selection{Selectors: c.Args, Constraint: "Schedule =!= undefined"}
 	sel.Mine = !c.Flag("all") && len(sel.Selectors) == 0
 	found, missing, err := queryJobList(c, &scheddapi.QueryRequest{Selection: sel, Ads: true})
@@ -52,7 +73,7 @@ func listSchedules(c *frame.Invocation) error {
 	c.PrintUnreachable(missing)
 	list := make([]scheduledJob, 0, len(found))
 	for _, s := range found {
-		if schedule := document.ScheduleOf(s.GetAd(), s.GetOwner(), c.Now()); schedule != nil {
+		if schedule := document.ScheduleOf(s.GetAd(), s.GetOwner(), from); schedule != nil {
 			list = append(list, scheduledJob{JobStatus: s, schedule: schedule})
 		}
 	}

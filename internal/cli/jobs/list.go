@@ -92,11 +92,11 @@ func jobTable(c *frame.Invocation, found []*scheddapi.JobStatus, owners bool) *f
 	for _, s := range found {
 		state := document.StateOf(s)
 		done, failed, gpus := "", "", ""
-		if s.GetTasks() > 1 || s.GetArray() {
+		if s.GetService() == nil && (s.GetTasks() > 1 || s.GetArray()) { // a service is never done
 			done = fmt.Sprintf("%d/%d", document.FinishedCount(s), s.GetTasks())
-			if n := s.GetCounts()["failed"]; n > 0 {
-				failed = fmt.Sprint(n)
-			}
+		}
+		if n := s.GetCounts()["failed"]; n > 0 && (s.GetTasks() > 1 || s.GetArray()) {
+			failed = fmt.Sprint(n)
 		}
 		r := s.GetRequest().Vector()
 		if r.GPUs > 0 {

@@ -19,7 +19,7 @@ func LogsCommand() *frame.Command {
 			"sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
 		Examples: []frame.Example{
 			{Line: "roost logs -f last", Description: "follow the output of your newest job until it ends"},
-			{Line: "roost logs --previous web[3]",
+			{Line: "roost logs --previous 123[3]",
 				Description: "what a task of a service wrote before it was started again"},
 			{Line: "roost logs --stderr --tail 4K 123[7]",
 				Description: "the end of what a task wrote to standard error"},
@@ -58,5 +58,5 @@ func showLogs(c *frame.Invocation) error {
 	if req.Previous = c.Flag("previous"); req.GetPrevious() && req.GetAttempt() != 0 {
 		return frame.UsageErrorf("--attempt and --previous contradict each other")
 	}
-	return followOutput(c, req, c.Stdout)
+	return FollowOutput(c, req, c.Stdout)
 }

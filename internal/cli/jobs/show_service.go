@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
-// showService prints how a service is, or a task of it, and how far its update is.
+// showService prints how a service is, or a task of it, and how far its update is. Of an
+// alloc set it prints what is inside.
 func showService(c *frame.Invocation, s *scheddapi.JobStatus, row func(head, text string)) {
+	showAlloc(s, row)
 	h := s.GetService()
 	if d := document.ServiceOf(h); d != nil {
 		if s.GetState() == "" || s.GetTasks() > 1 {
@@ -37,12 +39,50 @@ func showService(c *frame.Invocation, s *scheddapi.JobStatus, row func(head, tex
 			row("revision", fmt.Sprint(h.GetRevision()))
 		}
 	}
+	if s.GetState() == "" || s.GetTasks() > 1 || s.GetTasks() == 1 && !strings.Contains(s.GetId(), "[") {
+		showAutoscale(c, h.GetAutoscale(), row)
+		showVerticalAutoscale(h.GetVertical(), row)
+	}
 	if u := document.UpdateOf(s.GetUpdate()); u != nil {
 		row("update", u.Text())
 		if c.OutScreen.Terminal {
 			row("", updateBar(c, u))
 		}
 		row("budget", u.BudgetText())
+	}
+}
+
+// showAutoscale prints how the number of tasks of a service follows its load.
+func showAutoscale(c *frame.Invocation, m *scheddapi.AutoscaleStatus, row func(head, text string)) {
+	a := document.AutoscaleOf(m)
+	if a == nil {
+		return
+	}
+	row("autoscale", a.Text())
+	if a.Reason != "" {
+		row("", document.PrintableText(a.Reason))
+	}
+	if a.Problem != "" {
+		row("", document.PrintableText(a.Problem))
+	}
+	if n := len(m.GetChanges()); n > 0 {
+		last := m.GetChanges()[n-1]
+		row("scaled", fmt.Sprintf("from %d to %d tasks, %s", last.GetFrom(), last.GetTo(), c.AgoText(last.GetAt())))
+	}
+}
+
+// showVerticalAutoscale prints how the size of a service's tasks follows their use.
+func showVerticalAutoscale(m *scheddapi.SizeStatus, row func(head, text string)) {
+	v := document.VerticalAutoscaleOf(m)
+	if v == nil {
+		return
+	}
+	row("size", v.Text())
+	if v.Reason != "" {
+		row("", document.PrintableText(v.Reason))
+	}
+	if v.Problem != "" {
+		row("", document.PrintableText(v.Problem))
 	}
 }
 
@@ -140,13 +180,11 @@ func showServiceTasks(c *frame.Invocation, s *scheddapi.JobStatus) error {
 	return nil
 }
 
-// taskNote is why a task is not ready.
+// taskNote is why a task is not ready, or what it waits for.
 func taskNote(s *scheddapi.JobStatus) string {
 	h := s.GetService()
 	switch {
-	case h.GetState() == "ready":
-		return ""
-	case h.GetCheck() != "":
+	case h.GetState() != "ready" && h.GetCheck() != "":
 		return strings.TrimSuffix("check "+h.GetCheck()+": "+h.GetDetail(), ": ")
 	case s.GetReason() == h.GetState():
 		return ""

@@ -61,7 +61,11 @@ var untilReady = serviceWait{
 // how it goes on.
 var untilUpdated = serviceWait{
 	verdict: func(s *scheddapi.JobStatus) (waitVerdict, error) {
-		switch state := s.GetUpdate().GetState(); state {
+		state := s.GetUpdate().GetState()
+		if s.GetUpdate().GetPromotesAt() != 0 { // it goes on by itself
+			return verdictOpen, nil
+		}
+		switch state {
 		case "", "done", "closed":
 			return verdictMet, nil
 		case "undone", "aborted", "partial", "paused", "undo-paused", "waiting-promote":
@@ -86,7 +90,7 @@ const awaitInterval = 500 * time.Millisecond
 // awaitServices waits for something in the life of each selected job, wherever it is
 // queued. The exit status is 1 if it will not come for one of them.
 func awaitServices(c *frame.Invocation, sel *scheddapi.Selection, w serviceWait, quiet bool) error {
-	last := map[string]string{}
+	last, answered := map[string]string{}, time.Now()
 	for history := false; ; history = true { // names mean jobs in the queue; the ids found may leave it
 		found, missing, err := c.QueryPool("", &scheddapi.QueryRequest{Selection: sel, History: history,
 			Tasks: frame.NamesOnlyTasks(sel.GetSelectors())})
@@ -95,11 +99,17 @@ func awaitServices(c *frame.Invocation, sel *scheddapi.Selection, w serviceWait,
 			continue
 		case err != nil:
 			return err
-		case len(found) == 0 && len(missing) > 0:
+		case isMissing(sel, missing) && time.Since(answered) < frame.WatchTimeout:
+			if err := awaitNext(c); err != nil { // the queue of the cell gets another leader
+				return err
+			}
+			continue
+		case isMissing(sel, missing) || len(found) == 0 && len(missing) > 0:
 			return frame.UnreachableError(missing)
 		case len(found) == 0:
 			return frame.KindErrorf(roost.NotFound, "no jobs match")
 		}
+		answered = time.Now()
 		open, failed := 0, 0
 		ids := make([]string, len(found))
 		for i, s := range found {
@@ -126,12 +136,32 @@ func awaitServices(c *frame.Invocation, sel *scheddapi.Selection, w serviceWait,
 			return nil
 		}
 		sel = &scheddapi.Selection{Selectors: ids} // "last" may mean another job when it is asked again
-		select {
-		case <-c.Context.Done():
-			return c.Context.Err()
-		case <-time.After(awaitInterval):
+		if err := awaitNext(c); err != nil {
+			return err
 		}
 	}
+}
+
+// awaitNext waits until the schedds are asked again.
+func awaitNext(c *frame.Invocation) error {
+	select {
+	case <-c.Context.Done():
+		return c.Context.Err()
+	case <-time.After(awaitInterval):
+		return nil
+	}
+}
+
+// isMissing reports whether a schedd that has a selected job did not answer.
+func isMissing(sel *scheddapi.Selection, missing []frame.UnreachableSchedd) bool {
+	for _, word := range sel.GetSelectors() {
+		for _, m := range missing {
+			if frame.IDHost(word) == m.Node {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // showServiceWait prints how far a job is.

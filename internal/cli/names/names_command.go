@@ -3,8 +3,6 @@ package names
 import (
 	"encoding/json"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,25 +135,14 @@ func printChanges(c *frame.Invocation, u *scheddapi.NamesUpdate) error {
 	return nil
 }
 
-// targetGroup is an element of the discovery files of Prometheus.
-type targetGroup struct {
-	Targets []string          `json:"targets"`
-	Labels  map[string]string `json:"labels"`
-}
-
 // targetsText returns the ready tasks as Prometheus reads targets from files and over
 // HTTP.
 func targetsText(t endpointTable, port string) ([]byte, error) {
-	groups := []targetGroup{}
+	groups := []document.ScrapeTarget{}
 	for _, e := range documentsOf(t) {
-		number, ok := e.Ports[port]
-		if !ok || e.State != "ready" {
-			continue
+		if target, ok := document.TargetOf(e, port); ok && e.State == "ready" {
+			groups = append(groups, target)
 		}
-		groups = append(groups, targetGroup{
-			Targets: []string{net.JoinHostPort(e.Address, strconv.Itoa(int(number)))},
-			Labels: map[string]string{"job_id": e.Job, "name": e.Name, "user": e.Owner,
-				"index": strconv.Itoa(int(e.Index)), "revision": strconv.FormatUint(e.Revision, 10)}})
 	}
 	text, err := json.MarshalIndent(groups, "", "  ")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"text/template"
 	"time"
 
@@ -39,33 +40,40 @@ func newOutputWriter(c *frame.Invocation) (*outputWriter, error) {
 	file, port := c.StringFlag("template"), c.StringFlag("targets")
 	switch {
 	case file != "" && port != "":
-		return nil, frame.KindErrorf(roost.Invalid, "--template and --targets are two forms of output; use one")
+		return nil, frame.UsageErrorf("--template and --targets are two forms of output; use one")
 	case file == "" && port == "" && (w.file != "" || w.command != ""):
-		return nil, frame.KindErrorf(roost.Invalid, "--out and --run need --template or --targets")
+		return nil, frame.UsageErrorf("--out and --run need --template or --targets")
 	case file == "" && port == "":
 		return nil, nil
 	case w.command != "" && w.file == "":
-		return nil, frame.KindErrorf(roost.Invalid, "--run needs --out: it runs when the file has changed")
+		return nil, frame.UsageErrorf("--run needs --out: it runs when the file has changed")
 	case port != "":
 		w.render = func(t endpointTable) ([]byte, error) { return targetsText(t, port) }
 		return w, nil
 	}
 	text, err := os.ReadFile(c.AbsolutePath(file))
 	if err != nil {
-		return nil, err
+		return nil, frame.KindErrorf(roost.NoInput, "--template: %v", err)
 	}
 	parsed, err := template.New(filepath.Base(file)).Option("missingkey=error").Parse(string(text))
 	if err != nil {
-		return nil, frame.KindErrorf(roost.Invalid, "%v", err)
+		return nil, templateError(err)
 	}
 	w.render = func(t endpointTable) ([]byte, error) {
 		var out bytes.Buffer
 		if err := parsed.Execute(&out, templateData(t)); err != nil {
-			return nil, frame.KindErrorf(roost.Invalid, "%v", err)
+			return nil, templateError(err)
 		}
 		return out.Bytes(), nil
 	}
 	return w, nil
+}
+
+// templateError reports a mistake in a template. The library's text begins with the file
+// and the line.
+func templateError(err error) error {
+	return frame.KindErrorf(roost.Invalid, "--template: %s\n.Ready and .Endpoints have the tasks, whose fields are in "+
+		"roost-names(1) with an example", strings.TrimPrefix(err.Error(), "template: "))
 }
 
 // templateData is what a template sees: .Endpoints are all, .Ready those that are ready.

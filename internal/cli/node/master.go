@@ -1,6 +1,9 @@
 package node
 
 import (
+	"net"
+	"strconv"
+
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
@@ -28,6 +31,7 @@ func UpCommand() *frame.Command {
 			&ucli.StringFlag{Name: "memory", Usage: "hand out this `SIZE` of memory over all nodes, as in 8GiB"},
 			&ucli.BoolFlag{Name: "desktop", Usage: "run tasks only while nobody uses the machine"},
 			&ucli.BoolFlag{Name: "no-web", Usage: "start no web daemon: the pool has no pages"},
+			&ucli.StringFlag{Name: "dns", Usage: "serve the names of services over DNS at `ADDRESS`"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing when the pool is ready"},
 		},
 	}
@@ -35,12 +39,15 @@ func UpCommand() *frame.Command {
 
 func startPool(c *frame.Invocation) error {
 	opt := master.UpOptions{Dir: c.StringFlag("dir"), Nodes: c.CountFlag("nodes"), Desktop: c.Flag("desktop"),
-		NoWeb: c.Flag("no-web"), Stdout: c.Stdout}
+		NoWeb: c.Flag("no-web"), DNS: c.StringFlag("dns"), Stdout: c.Stdout}
 	if c.Flag("quiet") {
 		opt.Stdout = nil
 	}
 	if c.IsFlagSet("nodes") && opt.Nodes < 1 {
 		return frame.UsageErrorf("--nodes: a pool has at least one node")
+	}
+	if host, port, err := net.SplitHostPort(opt.DNS); opt.DNS != "" && (err != nil || host == "" || !isPort(port)) {
+		return frame.UsageErrorf("--dns: %q is no address; write it as 127.0.0.1:5353", opt.DNS)
 	}
 	var err error
 	if text := c.StringFlag("cpus"); text != "" {
@@ -54,6 +61,12 @@ func startPool(c *frame.Invocation) error {
 		}
 	}
 	return c.ExecDaemon(append([]string{"up"}, opt.Args()...)...)
+}
+
+// isPort reports whether a text is the number of a port.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // MasterCommand returns roost master: run the daemons that a node file names.

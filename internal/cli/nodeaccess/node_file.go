@@ -1,7 +1,6 @@
 package nodeaccess
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -42,11 +41,4 @@ func LoadIdentity(n *config.Node) (*rpc.Identity, error) {
 // ConfigFlag is the flag --config, which names a node file.
 func ConfigFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: config.DefaultFile}
-}
-
-// PrintWarnings logs what in a node file may not mean what it says.
-func PrintWarnings(n *config.Node) {
-	for _, text := range n.Warnings {
-		slog.Warn("node file may not mean what it says", "where", text)
-	}
 }

@@ -84,7 +84,7 @@ func serveMine(c *frame.Invocation, g GuardAddress) error {
 		err = frame.PrintJSON(c.Stdout, frame.JSONDocument{"url": link})
 	} else {
 		_, err = fmt.Fprintf(c.Stdout, "%s\n", link)
-		fmt.Fprintln(c.Stderr, "The link can be used once. Ctrl-C ends the page.")
+		fmt.Fprintln(c.Stderr, "The link can be used once and within a minute. Ctrl-C ends the page.")
 	}
 	if err != nil {
 		l.Close()

@@ -63,7 +63,7 @@ func (l *attributeList) add(name, value string) {
 func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	list := make(attributeList, 0, 64)
 	list.add("Job_Name", nameOrNone(j.GetName()))
-	list.add("Job_Owner", j.GetOwner()+"@"+j.host)
+	list.add("Job_Owner", j.GetOwner()+"@"+j.submitHost())
 	list = append(list, j.used()...)
 	list.add("job_state", pbsState(j.JobStatus))
 	list.add("queue", pbsQueue(j.JobStatus))
@@ -99,6 +99,7 @@ func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 		}
 	}
 	j.addProgress(&list)
+	j.addAllocs(&list)
 	return list
 }
 
@@ -139,12 +140,16 @@ func (j *pbsJob) addProgress(list *attributeList) {
 	if name, _ := j.ad.Str(roost.AttrReservation); name != "" {
 		list.add("reserve_ID", name+"."+j.host)
 	}
-	list.add("Submit_Host", j.host)
+	list.add("Submit_Host", j.submitHost())
 }
+
+// submitHost is the node where the job was submitted. A job in the queue of the cell is
+// elsewhere.
+func (j *pbsJob) submitHost() string { return cmp.Or(j.stringAttribute(roost.AttrSubmitHost), j.host) }
 
 // streamPath is where an output stream goes, whose file the attribute of the ad names.
 func (j *pbsJob) streamPath(attribute string) string {
-	return pbsPath(j.JobStatus, j.host, j.stringAttribute(attribute), j.stringAttribute(roost.AttrIwd))
+	return pbsPath(j.JobStatus, j.submitHost(), j.stringAttribute(attribute), j.stringAttribute(roost.AttrIwd))
 }
 
 // environment is what the user's own job finds in its environment. Others may not see it:

@@ -112,7 +112,7 @@ func (l *pbsList) query(selectors ...string) *scheddapi.QueryRequest {
 		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput,
 			roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
 			roost.AttrRerunnable, roost.AttrReservation, roost.AttrEnvironment, roost.AttrCmd, roost.AttrArguments,
-			roost.AttrSubmitArguments)
+			roost.AttrSubmitArguments, roost.AttrSubmitHost)
 		req.Attributes = append(req.Attributes, roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual,
 			roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize,
 			roost.AttrLimits)

@@ -84,7 +84,7 @@ func (j *torqueJob) timeText(ns int64) string {
 func (j *torqueJob) attributes() []qstat.ObjectAttribute {
 	list := make(attributeList, 0, 64)
 	list.add("Job_Name", nameOrNone(j.GetName()))
-	list.add("Job_Owner", j.GetOwner()+"@"+j.host)
+	list.add("Job_Owner", j.GetOwner()+"@"+j.submitHost())
 	for _, a := range j.used() {
 		if a.Resource != "cpupercent" && a.Resource != "ncpus" {
 			list = append(list, a)

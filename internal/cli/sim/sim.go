@@ -39,8 +39,9 @@ func Command() *frame.Command {
 			"  fit [FILE] --request JOB  says how many more of a job would fit into a cell, and for want of " +
 			"what no more\n" +
 			"  whatif [FILE] --drain NODE …  says what a change of a cell would evict, delay and bring forward\n" +
-			"  when [FILE] JOB  says when a job starts, one that waits or a job file; of these three a cell is the " +
-			"pool as it is now, or as a FILE of roost cell checkpoint has it\n" +
+			"  when [FILE] JOB  says when a job starts, one that waits or a job file; of these and of show a cell is " +
+			"the pool as it is now, or as a FILE of roost cell checkpoint has it\n" +
+			"  show [FILE]  says what such a cell is or was like: its machines, shares, and why tasks wait\n" +
 			"  hrm         plays jobs on 1,050 machines, placed by one scheduler and by six, as the authors of HRM " +
 			"did, and says how long they wait and how much conflicts\n" +
 			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin " +
@@ -72,6 +73,7 @@ func commandExamples() []frame.Example {
 			Description: "who would have to wait longer in the pool as it is"},
 		{Line: "roost sim when monday.cell 123",
 			Description: "when a job starts, of a checkpoint that was taken on Monday"},
+		{Line: "roost sim show monday.cell", Description: "what the cell was like on Monday"},
 		{Line: "roost sim replay our.swf --svg our.svg --csv our.csv",
 			Description: "with pictures of use, queue and waits, and the same as a table"},
 		{Line: "roost sim hrm --svg hrm.svg", Description: "one scheduler or six: the paper's figures, drawn anew"},
@@ -102,6 +104,7 @@ func subcommands() []func() (frame.Subcommand, []ucli.Flag) {
 		fitSubcommand,
 		whatifSubcommand,
 		whenSubcommand,
+		showSubcommand,
 		hrmSubcommand,
 		modelSubcommand,
 		faultsSubcommand,

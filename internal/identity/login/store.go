@@ -25,6 +25,7 @@ import (
 const (
 	LoginValidity = 30 * 24 * time.Hour // of a login
 	TokenLife     = time.Hour           // the default
+	LinkLife      = time.Minute         // of a link to pages, which is opened at once
 	MaxTokenLife  = 24 * time.Hour
 
 	MaxLoginValidity = 90 * 24 * time.Hour // of a login that a program uses

@@ -58,6 +58,7 @@ func scheddAccess() AccessTable {
 		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
 		peerSchedd + "Logs":   {Schedd}, // as Act
 		peerSchedd + "Watch":  {Schedd},
+		peerSchedd + "Waits":  {Schedd},
 		peerSchedd + "Shell":  {Schedd}, // in the queue of the cell, for the owner of the task
 		peerSchedd + "Submit": {Schedd}, // only the queue of the cell takes jobs from other nodes
 
@@ -90,6 +91,8 @@ func cellAccess() AccessTable {
 		negotiator + "Watch":          {Schedd, Negotiator},
 		negotiator + "Cell":           {Schedd, Negotiator, Accountant}, // the ledger decides what a user may change
 		negotiator + "CheckpointCell": {Schedd, Negotiator},
+		negotiator + "ReadSecrets":    {Schedd}, // the negotiator checks whose jobs the schedd has
+		negotiator + "ExchangeKeys":   {Negotiator},
 
 		cellQueue + "History": {CellQueue},
 
@@ -128,8 +131,8 @@ func machineAccess() AccessTable {
 
 		images + "Put":         {Startd, Schedd},
 		images + "Get":         {Startd, Schedd},
-		images + "PutFile":     {Schedd}, // the server checks that it is the node of the file
-		images + "GetFile":     {Schedd}, // likewise, or the queue of the cell
+		images + "PutFile":     {Schedd}, // the server checks that it is the node of the file, or the queue of the cell
+		images + "GetFile":     {Schedd}, // likewise
 		images + "RetainFiles": {Schedd},
 		images + "Remove":      {Schedd}, // the server checks that the schedd owns the image
 	}

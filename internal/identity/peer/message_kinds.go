@@ -59,6 +59,7 @@ func scheddMessages() []MessageKind {
 		{"Neighbour.Logs", schedds, "as Neighbour.Act"},
 		{"Neighbour.Watch", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Shell", schedds, "name and uid with those of the job in the queue of the cell"},
+		{"Neighbour.Waits", schedds, "nothing: it is told what everybody may read"},
 		{"Neighbour.Submit", schedds, "nothing: a submit node vouches for its users; the execute node compares it " +
 			"with the users that it trusts the node to name"},
 
@@ -99,6 +100,10 @@ func cellMessages() []MessageKind {
 			"the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
 		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator},
 			"nothing: all of it may be read otherwise; who is for the log"},
+
+		{"Negotiator.ReadSecrets", schedds,
+			"host with the certificate, or the role cell-queue; host with the nodes that the secret is for"},
+		{"Negotiator.ExchangeKeys", negotiators, "the role: central managers have the keys; each id with its key"},
 
 		{"FromSchedd.hello", schedds, "name with the certificate"},
 		{"FromSchedd.request", schedds, greeted},
@@ -167,6 +172,8 @@ func startdMessages() []MessageKind {
 		{"ToStartd.host_files", schedds, session},
 		{"ToStartd.hold_checks", schedds, session},
 		{"ToStartd.name_right", schedds, session},
+		{"ToStartd.resize", schedds, session + ", and the size with what is free, or left of its alloc"},
+		{"ToStartd.secrets", schedds, session},
 
 		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
 			"each claim and attempt with those of that node"},
@@ -181,7 +188,9 @@ func startdMessages() []MessageKind {
 		{"FromStartd.ready", startds, claim},
 		{"FromStartd.suspended", startds, node},
 		{"FromStartd.health", startds, node},
+		{"FromStartd.metric", startds, node},
 		{"FromStartd.reach", startds, node},
+		{"FromStartd.resized", startds, node + ", and the size with that which was asked for"},
 	}
 }
 
@@ -195,7 +204,7 @@ func otherMessages() []MessageKind {
 	return []MessageKind{
 		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
 		{"CheckpointServer.Get", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
-		{"CheckpointServer.PutFile", schedds, "the node of the file with the certificate; the contents with a digest"},
+		{"CheckpointServer.PutFile", schedds, "as CheckpointServer.GetFile; the contents with their digest"},
 		{"CheckpointServer.GetFile", schedds, "the node of the file with the certificate, or the role cell-queue"},
 		{"CheckpointServer.RetainFiles", schedds, "as CheckpointServer.GetFile"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},

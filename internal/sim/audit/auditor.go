@@ -57,6 +57,12 @@ var guarantees = [...]string{
 	14: "after an update every task is what it was to become",
 	15: "a restart waits as long as it has to, and there are no more on a claim than may be",
 	16: "when the faults are over every update ends",
+	17: "a service has no more tasks than were asked for and its updates may add",
+	18: "what a claim has is the same at its machine and by the job queue, and all claims fit into the machine",
+	19: "a service whose number of tasks follows its load has from its min to its max, whatever is measured",
+	20: "an update stops no more running tasks than it may",
+	21: "an instant of a schedule has one run",
+	22: "to undo an update brings back what was before, bit for bit",
 }
 
 // OwnerGuarantee is the guarantee to machine owners, in addition to the eleven of the
@@ -81,6 +87,18 @@ func (p Guarantee) String() string {
 		return "S13"
 	case UpdateGuarantee:
 		return "S14"
+	case SurgeGuarantee:
+		return "S2"
+	case SizeGuarantee:
+		return "S9"
+	case ScaleGuarantee:
+		return "S15"
+	case DisruptionGuarantee:
+		return "S3"
+	case ScheduleGuarantee:
+		return "S10"
+	case UndoGuarantee:
+		return "S5"
 	}
 	return fmt.Sprintf("P%d", int(p))
 }
@@ -120,7 +138,7 @@ type Auditor struct {
 	jobs            map[roost.JobID]*auditedJob
 	keys            map[string]roost.JobID // submit keys, as first shown to a user or stored
 	machines        map[string]*auditedMachine
-	entries         map[uint64]entryDigest
+	entries         map[logEntry]entryDigest
 	lastEntry       uint64                   // highest index of a log entry that any replica has
 	ledgerTime      time.Duration            // ledger time at that entry
 	accounts        map[string]*usageAccount // by submitter
@@ -138,7 +156,7 @@ type Auditor struct {
 func New(rules TimingRules) *Auditor {
 	return &Auditor{
 		rules: rules, jobs: map[roost.JobID]*auditedJob{}, keys: map[string]roost.JobID{},
-		machines: map[string]*auditedMachine{}, entries: map[uint64]entryDigest{},
+		machines: map[string]*auditedMachine{}, entries: map[logEntry]entryDigest{},
 		accounts: map[string]*usageAccount{}, usageReports: map[usageReport]Event{},
 		waiting: map[roost.TaskID]time.Duration{}, nextExpiry: noDeadline,
 	}
@@ -161,16 +179,20 @@ func (a *Auditor) Observe(s Event) {
 	switch s.Type {
 	case IDShown, SubmissionStored, Recovered, Archived:
 		a.checkJob(&s)
-	case Offered, Leased, Renewed, Freed, Slept, Woke:
+	case Offered, Leased, Renewed, Freed, Sized, Slept, Woke:
 		a.checkMachine(&s)
 	case OwnerCame, OwnerLeft, GuardDied, GuardWatching, GuardMissed, GuardHeard, Suspended, Resumed:
 		a.checkOwner(&s)
 	case Assigned, Began, Ended, OutputStored, OutputLost, Completed, Removed, Reopened, HeldByUser, Released,
 		RecordLost:
 		a.checkTask(&s)
-	case ServiceStored, UpdateMoves, UpdateWaits, UpdateDone, PlannedStop, Replaced, TaskFailed, TaskReady,
-		EndedByItself:
+	case ServiceStored, UpdateMoves, UpdateWaits, UpdateDone, PlannedStop, Replaced, StopRequested, TaskFailed,
+		TaskReady, EndedByItself, TaskUnready, CountSet, RevisionSet:
 		a.checkService(&s)
+	case SizeRecorded:
+		a.checkSize(&s)
+	case RunDecided, RunSkipped:
+		a.checkDecided(&s)
 	case UsageRateSet, UsageReported:
 		a.checkUsage(&s)
 	case Digested:

@@ -67,6 +67,55 @@ func restartAt(attempt roost.AttemptNumber, at time.Duration) []Event {
 	return []Event{recorded, taskBegins(attempt, "A=1"), machineEvent(Ended, attempt, "m1"), ended}
 }
 
+// twoTasksRun returns the events by which the two tasks of a service run.
+func twoTasksRun() (all []Event) {
+	for i := range 2 {
+		recorded, begins := machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1")
+		recorded.Index, begins.Index = i, i
+		begins.Claim += uint64(i)
+		all = append(all, recorded, begins)
+	}
+	return all
+}
+
+func updateMoves(revision uint32) Event {
+	return Event{Type: UpdateMoves, Job: taskOne, Detail: "A=1", Revision: revision}
+}
+
+// stopOfUpdate is that a task is to become another revision.
+func stopOfUpdate(index int) Event {
+	return Event{Type: PlannedStop, Job: taskOne, Index: index, Detail: OfUpdate}
+}
+
+// revisionSet is that the tasks of the service are to get a revision.
+func revisionSet(revision uint32, digest uint64, tasks int) Event {
+	return Event{Type: RevisionSet, Job: taskOne, Revision: revision, Digest: digest, Tasks: tasks}
+}
+
+// runStored is that the run of the first job for an instant is on disk.
+func runStored(seq uint64, instant int64) Event {
+	id := roost.JobID{Seq: seq, Host: "s1"}
+	return Event{Type: SubmissionStored, Node: "s1", Key: id.String(), Job: id, Tasks: 1, Of: taskOne, Instant: instant}
+}
+
+func runDecided(seq uint64, instant int64) Event {
+	return Event{Type: RunDecided, Job: taskOne, Instant: instant, Of: roost.JobID{Seq: seq, Host: "s1"}}
+}
+
+// countSet is that the service is to have so many tasks.
+func countSet(tasks, extra int) Event {
+	return Event{Type: CountSet, Job: taskOne, Tasks: tasks, Extra: extra}
+}
+
+// claimSized is that the limits of the task's first claim are others.
+func claimSized(cores roost.MilliCPU) Event {
+	return Event{Type: Sized, Node: "m1", Claim: 1, Resources: roost.Resources{CPU: cores}}
+}
+
+func sizeRecorded(cores roost.MilliCPU) Event {
+	return Event{Type: SizeRecorded, Job: taskOne, Attempt: 1, Resources: roost.Resources{CPU: cores}}
+}
+
 func eventAt(t time.Duration, s Event) Event { s.At = t; return s }
 
 // taskRun returns the events of a task that runs and completes as it should.
@@ -113,8 +162,13 @@ func TestEachGuaranteeViolated(t *testing.T) {
 	twoTasks := idShown("k", taskOne)
 	twoTasks.Tasks = 2
 	service := joinHistories(machineOffered("m1", 2), twoTasks, Event{Type: ServiceStored, Job: taskOne,
-		Service: &ServiceTerms{MaxDown: 1, Restarts: 2, BackoffFirst: time.Second, BackoffMax: 20 * time.Second,
-			Progress: time.Minute, Environment: "A=1"}})
+		Service: &ServiceTerms{MaxDown: 1, Surge: 2, Restarts: 2, BackoffFirst: time.Second,
+			BackoffMax: 20 * time.Second,
+			Progress:   time.Minute, Environment: "A=1"}})
+	scheduled := joinHistories(machineOffered("m1", 2), Event{Type: SubmissionStored, Node: "s1", Key: "k",
+		Job: taskOne, Tasks: 1, Resources: oneCore,
+		Schedule: &ScheduleTerms{Every: time.Minute, Steady: true, Complete: true}})
+	scaled := Event{Type: ServiceStored, Job: taskOne, Service: &ServiceTerms{Surge: 1, MinTasks: 1, MaxTasks: 4}}
 	for _, c := range []struct {
 		name      string
 		guarantee Guarantee
@@ -124,10 +178,53 @@ func TestEachGuaranteeViolated(t *testing.T) {
 		{"too many are down by plan", BudgetGuarantee, "2 tasks of 1.s1 are down by plan, and 1 may be",
 			joinHistories(service, taskEvent(PlannedStop, 0), taskEvent(TaskReady, 0), taskEvent(PlannedStop, 1),
 				taskEvent(PlannedStop, 0))},
+		{"a task that stands in for another goes", BudgetGuarantee, "2 tasks of 1.s1 are down by plan, and 1 may be",
+			joinHistories(service, countSet(2, 1), taskEvent(TaskReady, 2), taskEvent(PlannedStop, 0),
+				taskEvent(TaskUnready, 2), taskEvent(PlannedStop, 1))},
+		{"an update adds too many", SurgeGuarantee, "3 tasks of 1.s1 are to run beyond 2, and 2 may be",
+			joinHistories(service, countSet(2, 3))},
+		{"a load makes too many", ScaleGuarantee, "1.s1 is to have 5 tasks, and from 1 to 4 may be",
+			joinHistories(service, scaled, countSet(4, 0), countSet(1, 1), countSet(5, 0))},
+		{"a surplus task lives on", SurgeGuarantee, "1.s1 has 0 tasks and 0 beyond them, and attempt 1 of task 0 lives",
+			joinHistories(service, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"), countSet(0, 0),
+				Event{Type: FaultsEnded}, eventAt(10*time.Second, entryAt(1, 0)),
+				eventAt(80*time.Second, entryAt(2, 0)))},
+		{"a size is taken for granted", SizeGuarantee, "has 2 cores by the job queue, 1 cores by the books of m1",
+			joinHistories(begin, taskRun(1, "m1")[:3], sizeRecorded(2000))},
+		{"limits change without the books", SizeGuarantee, "and its limits are 2 cores",
+			joinHistories(begin, taskRun(1, "m1")[:3], claimSized(2000), sizeRecorded(1000))},
+		{"limits become too large", SizeGuarantee, "by what lives there m1 has given away 3 cores, and has 2 cores",
+			joinHistories(begin, taskRun(1, "m1")[:3], claimSized(3000))},
+		{"a claim becomes too large", SizeGuarantee, "by its books m1 has given away 3 cores, and has 2 cores",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: Leased, Node: "m1", Claim: 1, Until: time.Hour,
+				Resources: roost.Resources{CPU: 3000}})},
+		{"an update leaves a task its size", RevisionGuarantee, "its task 0 has 1 cores on m1, not 2 cores",
+			joinHistories(service, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"),
+				Event{Type: UpdateDone, Job: taskOne, Detail: "A=1", Resources: roost.Resources{CPU: 2000}})},
 		{"an update leaves a task behind", RevisionGuarantee, "runs on m1 with A=1, not A=2",
 			joinHistories(service, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"),
 				Event{Type: UpdateMoves, Job: taskOne, Detail: "A=2"},
 				Event{Type: UpdateDone, Job: taskOne, Detail: "A=2"})},
+		{"an update stops too many", DisruptionGuarantee, "stops attempt 1 of task 1, the 2. that runs, and 1 may be",
+			joinHistories(service, Event{Type: ServiceStored, Job: taskOne, Service: &ServiceTerms{MaxDown: 2,
+				Disruptions: 1}}, twoTasksRun(), updateMoves(2), stopOfUpdate(0), stopOfUpdate(0), stopOfUpdate(1))},
+		{"an undo brings back another ad", UndoGuarantee,
+			"with the ad 0000000000000009 and 2 tasks, and it was 0000000000000007 with 2",
+			joinHistories(service, revisionSet(1, 7, 2), revisionSet(2, 8, 3), revisionSet(1, 9, 2))},
+		{"an undo brings back another count", UndoGuarantee, "and 3 tasks, and it was 0000000000000007 with 2",
+			joinHistories(service, revisionSet(1, 7, 2), revisionSet(2, 8, 3), revisionSet(1, 7, 3))},
+		{"an instant has two runs", ScheduleGuarantee,
+			"2.s1 and 3.s1 are runs of 1.s1 for the instant 1970-01-01T00:01:00Z",
+			joinHistories(scheduled, runStored(2, 60), runStored(3, 60))},
+		{"a run is lost", ScheduleGuarantee, "is decided with the run 2.s1, which is not in the log",
+			joinHistories(scheduled, runDecided(2, 60))},
+		{"an instant is left out", ScheduleGuarantee,
+			"gets a run for the instant 1970-01-01T00:03:00Z, and the one before was for 1970-01-01T00:01:00Z",
+			joinHistories(scheduled, runStored(2, 60), runDecided(2, 60), runStored(3, 180), runDecided(3, 180))},
+		{"an instant is skipped", ScheduleGuarantee, "1.s1 gets no run for the instant 1970-01-01T00:01:00Z: missed",
+			joinHistories(scheduled, Event{Type: RunSkipped, Job: taskOne, Instant: 60, Detail: "missed"})},
+		{"a schedule stops", ScheduleGuarantee, "no instant of 1.s1 was decided for 2m0s",
+			joinHistories(scheduled, Event{Type: FaultsEnded}, eventAt(3*time.Minute, entryAt(1, 0)))},
 		{"a restart does not wait", BackoffGuarantee, "begins 1.000s after the last one, which was the 2. in a row",
 			joinHistories(service, restartAt(1, 0), restartAt(2, 800*time.Millisecond),
 				restartAt(3, 1800*time.Millisecond))},

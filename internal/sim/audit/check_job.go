@@ -14,7 +14,10 @@ type auditedJob struct {
 	archived  bool
 	resources roost.Resources // resources of each task
 	tasks     []auditedTask
-	service   *auditedService // nil: its tasks end by themselves
+	service   *auditedService  // nil: its tasks end by themselves
+	inside    bool             // its tasks run inside allocs
+	isRun     bool             // it was made by a schedule, and may wait for another run
+	schedule  *auditedSchedule // nil: it has none
 }
 
 // checkJob checks P1 and P2.
@@ -25,6 +28,10 @@ func (a *Auditor) checkJob(s *Event) {
 		return
 	case Archived:
 		a.checkArchived(s)
+		return
+	}
+	if s.Type == SubmissionStored && !s.Of.IsZero() {
+		a.checkRun(s)
 		return
 	}
 	if first, ok := a.keys[s.Key]; ok && first != s.Job {
@@ -41,6 +48,10 @@ func (a *Auditor) checkJob(s *Event) {
 			j.key, s.Key)
 	}
 	j.shown = j.shown || s.Type == IDShown
+	j.inside = j.inside || s.Inside != 0
+	if s.Schedule != nil {
+		j.schedule = &auditedSchedule{ScheduleTerms: *s.Schedule, runs: map[int64]roost.JobID{}, decided: s.At}
+	}
 }
 
 // checkRecovered checks that a restarted schedd has all jobs whose ids were shown to
@@ -62,7 +73,7 @@ func (a *Auditor) checkArchived(s *Event) {
 	}
 	j.archived = true
 	for i := range j.tasks {
-		if j.tasks[i].isUnfinished() {
+		if j.tasks[i].isUnfinished() && (j.wants(i) || len(j.tasks[i].processes) > 0) {
 			a.addViolation(1, taskHistory(s.Job.Task(i)), "%v leaves the queue, and its task %d has not come to an end",
 				s.Job, i)
 			return

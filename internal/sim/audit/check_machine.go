@@ -40,12 +40,13 @@ type auditedMachine struct {
 type claimLease struct {
 	resources roost.Resources
 	until     time.Duration
+	inside    uint64 // the claim of the alloc inside which it is; 0: it is a part of the machine
 }
 
 // liveAttempt is an attempt with live processes on a machine.
 type liveAttempt struct {
 	resources           roost.Resources
-	claim               uint64
+	claim, inside       uint64
 	until               dueInstant // when all its processes must be gone
 	disturbanceReported bool
 	suspended           bool          // the attempt is frozen
@@ -72,14 +73,22 @@ func (a *Auditor) checkMachine(s *Event) {
 		m.mostOffered = maxResources(m.mostOffered, s.Resources)
 		clear(m.roomSince)
 	case Leased:
-		m.leases[s.Claim] = claimLease{s.Resources, s.Until}
+		guarantee := Guarantee(5)
+		if _, resized := m.leases[s.Claim]; resized {
+			guarantee = SizeGuarantee
+		}
+		m.leases[s.Claim] = claimLease{s.Resources, s.Until, s.Inside}
 		m.extendClaim(a, s)
-		a.checkOvercommit(m, "its books", m.leasedResources())
+		a.checkOvercommit(guarantee, m, "its books", m.leasedResources())
+		m.checkAllocs(a)
+	case Sized:
+		m.resize(a, s)
 	case Renewed:
-		m.leases[s.Claim] = claimLease{m.leases[s.Claim].resources, s.Until}
+		m.leases[s.Claim] = claimLease{m.leases[s.Claim].resources, s.Until, m.leases[s.Claim].inside}
 		m.extendClaim(a, s)
 	case Freed:
 		delete(m.leases, s.Claim)
+		m.checkFreed(a, s)
 	case Slept:
 		m.asleep = true
 	case Woke:
@@ -109,39 +118,25 @@ func (m *auditedMachine) addAttempt(a *Auditor, s *Event) {
 		a.nextExpiry = min(a.nextExpiry, until+a.rules.KillGrace)
 	}
 	m.attempts[roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt}] = liveAttempt{resources: s.Resources,
-		claim: s.Claim, until: until, runningSince: s.At}
+		claim: s.Claim, inside: s.Inside, until: until, runningSince: s.At}
+	m.noteUse()
+	a.checkOvercommit(5, m, "what lives there", m.usedResources())
+	m.checkAllocs(a)
+}
+
+// noteUse forgets since when the machine has room that it has no longer.
+func (m *auditedMachine) noteUse() {
 	free := m.offered.Sub(m.usedResources())
 	for r := range m.roomSince {
 		if !r.FitsIn(free) {
 			delete(m.roomSince, r)
 		}
 	}
-	a.checkOvercommit(m, "what lives there", m.usedResources())
 }
 
-func (m *auditedMachine) removeAttempt(s *Event) {
-	delete(m.attempts, roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt})
-}
-
-// leasedResources returns the sum of all claims of the machine.
-func (m *auditedMachine) leasedResources() (sum roost.Resources) {
-	for _, l := range m.leases {
-		sum = sum.Add(l.resources)
-	}
-	return sum
-}
-
-// usedResources returns the sum of the resources of all live attempts.
-func (m *auditedMachine) usedResources() (sum roost.Resources) {
-	for _, t := range m.attempts {
-		sum = sum.Add(t.resources)
-	}
-	return sum
-}
-
-func (a *Auditor) checkOvercommit(m *auditedMachine, by string, sum roost.Resources) {
+func (a *Auditor) checkOvercommit(p Guarantee, m *auditedMachine, by string, sum roost.Resources) {
 	if m.mostOffered != (roost.Resources{}) && !sum.FitsIn(m.mostOffered) {
-		a.addViolation(5, machineHistory(m.name), "by %s %s has given away %s, and has %s", by, m.name,
+		a.addViolation(p, machineHistory(m.name), "by %s %s has given away %s, and has %s", by, m.name,
 			resourceText(sum), resourceText(m.mostOffered))
 	}
 }

@@ -23,6 +23,8 @@ func (a *Auditor) checkProgress(at time.Duration) {
 	// No event has come since the last check, so the present state has held since then.
 	a.progressChecked = at
 	a.checkUpdates(at)
+	a.checkSurplus(at)
+	a.checkSchedules(at)
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
 	for _, id := range waits {
@@ -30,6 +32,8 @@ func (a *Auditor) checkProgress(at time.Duration) {
 		since := a.waiting[id]
 		for _, name := range a.machineNames() {
 			free, ok := a.machines[name].roomSince[j.resources]
+			t := &j.tasks[id.Index]
+			free = max(free, t.freed+roost.AvoidDuration(t.failures[name]))
 			if !ok || at-max(since, free) <= a.rules.StartWait {
 				continue
 			}
@@ -46,12 +50,12 @@ func (a *Auditor) checkProgress(at time.Duration) {
 // since when they wait.
 func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 	for _, j := range a.jobs {
-		if !j.shown {
+		if !j.shown || j.inside || j.isRun || j.schedule != nil { // which wait for something else than machines
 			continue
 		}
 		for i := range j.tasks {
 			t, id := &j.tasks[i], j.id.Task(i)
-			if !t.isUnfinished() || t.held || len(t.processes) > 0 {
+			if !t.isUnfinished() || t.held || len(t.processes) > 0 || !j.wants(i) {
 				delete(a.waiting, id)
 				continue
 			}
@@ -96,7 +100,8 @@ func (a *Auditor) noteRoom(at time.Duration, waits []roost.TaskID) {
 func (a *Auditor) checkUnfinished() {
 	for _, j := range a.sortedJobs() {
 		for i := range j.tasks {
-			if t := &j.tasks[i]; j.shown && t.isUnfinished() && (!t.held || t.toBeRemoved) {
+			t := &j.tasks[i]
+			if j.shown && t.isUnfinished() && (!t.held || t.toBeRemoved) && (j.wants(i) || len(t.processes) > 0) {
 				id := j.id.Task(i)
 				a.addViolation(9, taskHistory(id),
 					"%v has not come to its end by %s, and the last fault was over at %s", id, ClockText(a.now),

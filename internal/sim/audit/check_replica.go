@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// logEntry is an entry of a replicated log: that of the central managers, which has no
+// name, or a queue's.
+type logEntry struct {
+	log   string
+	index uint64
+}
+
 // entryDigest is the first digest seen after an entry of the replicated log.
 type entryDigest struct {
 	node   string
@@ -14,14 +21,17 @@ type entryDigest struct {
 // checkDigest checks P7. A replica may report an entry more than once, because it reads
 // its log again when it restarts.
 func (a *Auditor) checkDigest(s *Event) {
-	first, ok := a.entries[s.Entry]
+	entry := logEntry{s.Key, s.Entry}
+	first, ok := a.entries[entry]
 	if !ok {
-		a.entries[s.Entry] = entryDigest{s.Node, s.Digest}
-		a.applyEntryTime(s)
+		a.entries[entry] = entryDigest{s.Node, s.Digest}
+		if s.Key == "" {
+			a.applyEntryTime(s)
+		}
 		return
 	}
 	if first.digest != s.Digest {
-		about := func(o *Event) bool { return o.Type == Digested && o.Entry == s.Entry }
+		about := func(o *Event) bool { return o.Type == Digested && o.Entry == s.Entry && o.Key == s.Key }
 		a.addViolation(7, about, "after entry %d %s has the state %016x, and %s %016x", s.Entry, first.node,
 			first.digest, s.Node, s.Digest)
 	}

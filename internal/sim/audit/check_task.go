@@ -18,8 +18,11 @@ type auditedTask struct {
 	processes       []runningProcess
 	ended           map[roost.AttemptNumber]int32 // exit codes of ended attempts
 	stored          map[roost.AttemptNumber]bool
-	freed           time.Duration // when the last attempt ended
+	freed           time.Duration  // when the last attempt ended
+	failures        map[string]int // attempts in a row that failed, by machine
 	service         auditedRestarts
+	surplusSince    time.Duration // since when it lives although nobody wants it, or when it was last looked at
+	surplusReported bool
 }
 
 // runningProcess is an attempt with a live process.
@@ -28,6 +31,17 @@ type runningProcess struct {
 	node        string
 	environment string
 	duringSleep roost.AttemptNumber // the attempt that began elsewhere while this machine slept
+}
+
+// noteFailure counts the attempts in a row that failed on a machine, which the task may
+// avoid then.
+func (t *auditedTask) noteFailure(s *Event) {
+	if t.failures == nil {
+		t.failures = map[string]int{}
+	}
+	if t.failures[s.Node]++; s.Code == 0 {
+		delete(t.failures, s.Node)
+	}
 }
 
 // isUnfinished reports whether the task has neither completed nor been removed.
@@ -83,14 +97,17 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		t.removed, t.toBeRemoved, t.held, t.completed = false, false, false, 0
 	case RecordLost: // the task may complete again, and need not remember a hold or removal
 		t.removed, t.toBeRemoved, t.completed, t.service = false, false, 0, auditedRestarts{}
+		j.disturbSchedule(s)
 		if j.service != nil {
 			j.service.recordLost, j.service.moving = true, false
 		}
 	case HeldByUser:
 		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
-		t.service = auditedRestarts{}
+		t.service = auditedRestarts{stopping: t.assigned}
+		j.disturbSchedule(s)
 	case Released:
-		t.held, t.service = false, auditedRestarts{}
+		j.disturbSchedule(s)
+		t.held, t.service = false, auditedRestarts{stopping: t.service.stopping}
 	}
 }
 
@@ -140,6 +157,7 @@ func (a *Auditor) checkEnded(t *auditedTask, s *Event) {
 		t.ended = map[roost.AttemptNumber]int32{}
 	}
 	t.ended[s.Attempt], t.freed = s.Code, s.At
+	t.noteFailure(s)
 	m := a.machine(s.Node)
 	m.removeAttempt(s)
 	t.processes = slices.DeleteFunc(t.processes, func(l runningProcess) bool {

@@ -14,20 +14,25 @@ type EventType uint8
 // The types of events. The brackets list the fields of [Event] that a type uses. With
 // Index [AllTasks], Job stands for all tasks of the job.
 const (
-	IDShown          EventType = iota + 1 // a user was shown the id of a job [Key Job Tasks Resources: of each task]
-	SubmissionStored                      // a submission is on a schedd's disk [Node Key Job Tasks Resources]
+	IDShown EventType = iota + 1 // a user was shown the id of a job [Key Job Tasks Resources: of each task]
+	// a submission is on a schedd's disk [Node Key Job Tasks Resources Inside: not 0 if
+	// its tasks are to run inside allocs; Schedule; Of: the job of whose schedule it is a
+	// run, Instant: for which it is made]
+	SubmissionStored
 	// a schedd has read its disk [Node Jobs: those in its job queue or history]
 	Recovered
 	Archived // a job has moved from the job queue into the history [Job]
 	Offered  // a machine offers these resources from now on [Node Resources]
-	Leased   // a machine has granted a claim [Node Claim Resources Until]
-	Renewed  // the lease of a claim was renewed [Node Claim Until]
-	Freed    // the resources of a claim are free for others [Node Claim]
+	// a machine has granted a claim, or it has another size now [Node Claim Resources
+	// Until Inside]
+	Leased
+	Renewed // the lease of a claim was renewed [Node Claim Until]
+	Freed   // the resources of a claim are free for others [Node Claim]
 	// the schedd has recorded the next attempt of a task [Job Index Attempt Node Until:
 	// by the schedd's clock]
 	Assigned
 	// the first process of an attempt lives [Job Index Attempt Node Claim Resources
-	// Detail: the environment of its program]
+	// Inside Detail: the environment of its program]
 	Began
 	Ended // the last process of an attempt has ended [Job Index Attempt Node Code]
 	// the whole output of an attempt is on disk at the submit side [Job Index Attempt;
@@ -49,7 +54,8 @@ const (
 	// core-seconds]
 	UsageReported
 	// a replica's state after an entry of the log; comes before the UsageRateSet of the
-	// entry [Node Entry Digest Until: ledger time]
+	// entry [Node Entry Digest Until: ledger time; Key: the queue whose log it is, empty
+	// for that of the central managers]
 	Digested
 	Slept         // a machine suspends and nothing runs there any more [Node]
 	Woke          // the machine runs again [Node]
@@ -65,24 +71,46 @@ const (
 	FaultsEnded   // the last fault is over
 	ServiceStored // a submission on disk is of a service [Job Service]
 	// the update of a service goes on, or begins to [Job Detail: the environment that its
-	// tasks are to get]
+	// tasks are to get, Resources: the size likewise, Revision: the number of that]
 	UpdateMoves
 	UpdateWaits // it waits for its user, or is given up [Job Detail: its state]
-	UpdateDone  // it has ended, and every task has the environment [Job Detail]
-	// a ready task is recorded to be stopped for another revision [Job Index]
+	UpdateDone  // it has ended, and every task has these [Job Detail Resources]
+	// a ready task is recorded to be stopped, for another revision or machine, or for a
+	// check [Job Index Detail: OfUpdate, or empty]
 	PlannedStop
-	// a task that is down, or on its way to be, is recorded to be of another revision
-	// [Job Index]
+	// a task that is down, or on its way to be, is recorded to be of another revision or
+	// for another machine [Job Index Detail: OfUpdate, or empty]
 	Replaced
-	TaskFailed // such a task is recorded as failed [Job Index]
-	TaskReady  // an attempt of a service is recorded as ready [Job Index Attempt]
+	StopRequested // a user's hold or removal of tasks of a service is recorded [Job Index]
+	TaskFailed    // such a task is recorded as failed [Job Index]
+	TaskReady     // an attempt of a service is recorded as ready [Job Index Attempt]
 	// an attempt of a service is recorded to have ended by itself [Job Index Attempt
 	// Until: by the schedd's clock]
 	EndedByItself
+	// a task of a service is recorded as not ready any more, or without an attempt [Job
+	// Index Attempt: if it has ended, or its machine is silent]
+	TaskUnready
+	// so many tasks of a service are to run from now on [Job Tasks: that its user or its
+	// load asks for, Extra: beyond them]
+	CountSet
+	// the limits of a claim, and of what runs on it, are these from now on [Node Claim
+	// Resources]
+	Sized
+	// the answer of a machine to a resize is recorded, after which an attempt has this
+	// size by the job queue [Job Index Attempt Resources]
+	SizeRecorded
+	// the tasks of a service are to get this revision [Job Revision Digest: of its ad,
+	// Tasks]
+	RevisionSet
+	RunDecided // an instant of a schedule is recorded to have its run [Job Instant Of: the run]
+	RunSkipped // instants up to that one are recorded to have none [Job Instant Detail]
 )
 
 // Removal is the Detail of HeldByUser for a removal.
 const Removal = "removal"
+
+// OfUpdate is the Detail of PlannedStop and Replaced for another revision.
+const OfUpdate = "another revision"
 
 // AllTasks is the index that stands for every task of a job.
 const AllTasks = -1
@@ -97,8 +125,10 @@ type Event struct {
 	Index     int
 	Attempt   roost.AttemptNumber
 	Tasks     int
+	Extra     int
 	Resources roost.Resources
 	Claim     uint64
+	Inside    uint64 // the claim of the alloc inside which Claim is; 0: it is a part of the machine
 	// by the observer's clock; for UsageRateSet and UsageReported by the ledger's, for
 	// Assigned and EndedByItself by the schedd's, both of any origin
 	Until     time.Duration
@@ -106,6 +136,10 @@ type Event struct {
 	Jobs      []roost.JobID
 	Entry     uint64 // index in the replicated log
 	Digest    uint64
+	Revision  uint32
+	Of        roost.JobID
+	Instant   int64 // unix seconds
+	Schedule  *ScheduleTerms
 	Submitter string
 	Amount    float64
 	Code      int32
@@ -138,8 +172,8 @@ func (s Event) String() string {
 	case Offered:
 		return fmt.Sprintf("%s: lends %s", s.Node, resourceText(s.Resources))
 	case Leased:
-		return fmt.Sprintf("%s: gives claim %d with %s until %s", s.Node, s.Claim, resourceText(s.Resources),
-			ClockText(s.Until))
+		return fmt.Sprintf("%s: gives claim %d with %s until %s%s", s.Node, s.Claim, resourceText(s.Resources),
+			ClockText(s.Until), s.insideText())
 	case Renewed:
 		return fmt.Sprintf("%s: claim %d lives on until %s", s.Node, s.Claim, ClockText(s.Until))
 	case Freed:
@@ -159,6 +193,14 @@ func (s Event) String() string {
 	default:
 		return s.restText()
 	}
+}
+
+// insideText says inside which alloc the claim of an event is.
+func (s *Event) insideText() string {
+	if s.Inside == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", inside claim %d", s.Inside)
 }
 
 // restText is String for events that are not about attempts.
@@ -225,12 +267,29 @@ func (s *Event) serviceText() string {
 		return fmt.Sprintf("%s is to be stopped for another revision", s.subject())
 	case Replaced:
 		return fmt.Sprintf("%s is of another revision", s.subject())
+	case StopRequested:
+		return fmt.Sprintf("%s is to stop, as its user asks", s.subject())
 	case TaskFailed:
 		return fmt.Sprintf("%s has failed in the update", s.subject())
 	case TaskReady:
 		return fmt.Sprintf("attempt %d of %s is ready", s.Attempt, s.subject())
 	case EndedByItself:
 		return fmt.Sprintf("attempt %d of %s has ended by itself", s.Attempt, s.subject())
+	case TaskUnready:
+		return fmt.Sprintf("%s is not ready", s.subject())
+	case CountSet:
+		return fmt.Sprintf("job %v is to have %d tasks, and %d more", s.Job, s.Tasks, s.Extra)
+	case Sized:
+		return fmt.Sprintf("%s: claim %d is limited to %s", s.Node, s.Claim, resourceText(s.Resources))
+	case SizeRecorded:
+		return fmt.Sprintf("attempt %d of %s is recorded with %s", s.Attempt, s.subject(), resourceText(s.Resources))
+	case RevisionSet:
+		return fmt.Sprintf("job %v: its tasks are to get revision %d, whose ad has the digest %016x, and are %d", s.Job,
+			s.Revision, s.Digest, s.Tasks)
+	case RunDecided:
+		return fmt.Sprintf("job %v: %v is its run of %s", s.Job, s.Of, instantText(s.Instant))
+	case RunSkipped:
+		return fmt.Sprintf("job %v: it has no run of %s: %s", s.Job, instantText(s.Instant), s.Detail)
 	}
 	return fmt.Sprintf("what(%d)", s.Type)
 }

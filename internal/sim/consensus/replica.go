@@ -150,6 +150,13 @@ func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool
 	return r.lastIndex(), true
 }
 
+// Beat sends a leader's heartbeats at once, so that ConfirmedSince is soon true.
+func (r *Replica) Beat(now time.Duration) {
+	if r.role == leader {
+		r.sendEntriesToAll(now)
+	}
+}
+
 // ConfirmedSince reports whether a majority has answered messages that this leader sent
 // at that time or later.
 func (r *Replica) ConfirmedSince(since time.Duration) bool {

@@ -17,6 +17,7 @@ func Minimize(c *PoolCase, was *RunOutcome, play func(*PoolCase) *RunOutcome, tr
 		before = s.foundCount
 		s.reduceFaults()
 		s.reduceJobs()
+		s.reduceDrains()
 		s.removeNodes()
 		s.removeOwners()
 		s.shortenTimes()
@@ -75,6 +76,14 @@ func (s *caseMinimizer) reduceJobs() {
 	}
 }
 
+func (s *caseMinimizer) reduceDrains() {
+	if len(s.smallest.Drains) > 0 {
+		faults.Minimize(s.smallest.Drains, func(some []CaseDrain) bool {
+			return s.tryChange(func(c *PoolCase) { c.Drains = some })
+		}, s.isExhausted)
+	}
+}
+
 // reduceJob tries smaller values of everything in a job.
 func (s *caseMinimizer) reduceJob(i int) {
 	change := func(f func(j *CaseJob)) bool {
@@ -84,14 +93,21 @@ func (s *caseMinimizer) reduceJob(i int) {
 		})
 	}
 	if len(s.smallest.Jobs[i].Actions) > 0 {
+		// a service that nobody removes goes on for ever, which is correct
+		isRemoval := func(a UserAction) bool { return a.Verb == Remove }
+		j := &s.smallest.Jobs[i]
+		mayGoOn := j.Service == nil && !j.IsAlloc && j.Schedule == nil
 		faults.Minimize(s.smallest.Jobs[i].Actions, func(some []UserAction) bool {
-			return change(func(j *CaseJob) { j.Actions = some })
+			return (mayGoOn || slices.ContainsFunc(some, isRemoval)) && change(func(j *CaseJob) { j.Actions = some })
 		}, s.isExhausted)
 	}
 	for tasks := 1; tasks < s.smallest.Jobs[i].Tasks && !s.isExhausted(); tasks *= 2 {
 		if change(func(j *CaseJob) { j.Tasks = tasks }) {
 			break
 		}
+	}
+	if v := s.smallest.Jobs[i].Service; v != nil && v.Surge > 0 && v.MaxDown > 0 {
+		change(func(j *CaseJob) { own := *j.Service; own.Surge = 0; j.Service = &own })
 	}
 	if j := s.smallest.Jobs[i]; j.Code != 0 || j.Tries != 0 {
 		change(func(j *CaseJob) { j.Code, j.Tries = 0, 0 })
@@ -112,6 +128,7 @@ func (s *caseMinimizer) removeNodes() {
 			c.Faults = faultsOnKnown(c)
 		})
 	}
+	s.reduceMembers()
 	fails := func(some []CaseMachine) bool {
 		return s.jobsFit(some) && s.tryChange(func(c *PoolCase) { c.Machines = some; c.Faults = faultsOnKnown(c) })
 	}
@@ -143,7 +160,11 @@ func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
 	for i := range machines {
 		most = max(most, machines[i].Cores)
 	}
-	return !slices.ContainsFunc(s.smallest.Jobs, func(j CaseJob) bool { return j.Cores > most })
+	return !slices.ContainsFunc(s.smallest.Jobs, func(j CaseJob) bool {
+		return j.Cores > most || slices.ContainsFunc(j.Actions, func(a UserAction) bool {
+			return a.Cores > most || a.Memory > 2*most
+		})
+	})
 }
 
 // faultsOnKnown returns the faults that concern existing nodes only. Bit flips on a
@@ -153,6 +174,7 @@ func faultsOnKnown(c *PoolCase) []faults.Fault {
 	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
 	return slices.DeleteFunc(slices.Clone(c.Faults), func(f faults.Fault) bool {
 		return f.Kind == faults.BitFlip && c.Managers == 1 && slices.Contains(nodes.Managers, f.Node) ||
+			f.Kind == faults.BitFlip && c.Members == 1 && isMember(f.Node) ||
 			!slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
 	})
 }
@@ -164,7 +186,7 @@ func (s *caseMinimizer) shortenTimes() {
 	}, s.isExhausted)
 	for i := range s.smallest.Jobs {
 		for _, length := range []time.Duration{minTask, time.Second, 10 * time.Second} {
-			if s.isExhausted() || length >= s.smallest.Jobs[i].Length {
+			if s.isExhausted() || length >= s.smallest.Jobs[i].Length || s.smallest.Jobs[i].IsAlloc {
 				break
 			}
 			if s.tryChange(func(c *PoolCase) { c.Jobs = slices.Clone(c.Jobs); c.Jobs[i].Length = length }) {
@@ -182,6 +204,9 @@ func (s *caseMinimizer) shortenTimes() {
 		for _, a := range j.Actions {
 			calm = max(calm, j.At+a.Delay)
 		}
+	}
+	for _, d := range s.smallest.Drains {
+		calm = max(calm, d.At+d.Span)
 	}
 	if calm = calm.Truncate(time.Second) + 2*time.Second; calm < s.smallest.FaultsEnd && !s.isExhausted() {
 		s.tryChange(func(c *PoolCase) { c.RunEnd -= c.FaultsEnd - calm; c.FaultsEnd = calm })

@@ -22,7 +22,7 @@ func FaultKinds() []faults.InjectionKind { return faults.AllKinds() }
 // Failpoints returns the failpoints at which a node's daemon can be made to crash.
 func Failpoints(node string) []string {
 	switch {
-	case strings.HasPrefix(node, scheddPrefix):
+	case strings.HasPrefix(node, scheddPrefix), strings.HasPrefix(node, memberPrefix):
 		return []string{
 			points.ScheddBeforeAppend, points.ScheddAfterAppend, points.ScheddAfterFsync, points.ScheddAfterAnswer,
 			points.ScheddAfterActivate,
@@ -32,7 +32,7 @@ func Failpoints(node string) []string {
 		return []string{points.NegotiatorBeforeGrant, points.NegotiatorAfterGrant}
 	}
 	return []string{points.StartdAfterClaim, points.StartdBeforeStarter, points.StartdAfterStarter,
-		points.StartdBeforeExitSent}
+		points.StartdBeforeExitSent, points.StartdInResize, points.StartdAfterResize}
 }
 
 // caseRun is the state of a case's run.
@@ -110,17 +110,23 @@ func (r *caseRun) runEvents(caught bool) {
 // poolConfig returns the configuration of the case's pool.
 func (r *caseRun) poolConfig() pool.SimulationConfig {
 	cfg := pool.SimulationConfig{
-		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), SelfCheck: !r.NoSelfCheck,
-		AdsAsText: true, Observe: r.observe, CrashesAt: r.crashesAt,
+		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, CellMembers: r.Members, Times: pool.DefaultTimes(),
+		SelfCheck: !r.NoSelfCheck, AdsAsText: true, Observe: r.observe, CrashesAt: r.crashesAt,
 	}
 	for i := range r.Machines {
 		m := &r.Machines[i]
 		cfg.Machines = append(cfg.Machines, pool.MachineConfig{Name: machineName(m.Number), Resources: m.resources(),
 			OwnerPolicy: m.Owner.ownerPolicy(), UnrequestedOutputs: m.UnrequestedOutputs})
 	}
+	cfg.Drains = r.poolDrains()
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		cfg.Jobs = append(cfg.Jobs, j.poolJob())
+		p := j.poolJob(r.FaultsEnd)
+		r.placeInside(j, &p)
+		if j.Schedule != nil {
+			j.Schedule.addTo(&p, r.clocksAreRight(j))
+		}
+		cfg.Jobs = append(cfg.Jobs, p)
 		for _, a := range j.Actions {
 			cfg.Actions = append(cfg.Actions, a.poolAction(j.At+a.Delay, i))
 		}
@@ -129,19 +135,19 @@ func (r *caseRun) poolConfig() pool.SimulationConfig {
 }
 
 // poolJob returns the job in the form of package pool.
-func (j *CaseJob) poolJob() pool.JobConfig {
+func (j *CaseJob) poolJob(faultsEnd time.Duration) pool.JobConfig {
 	ad := classad.New()
 	ad.SetInt(roost.AttrRequestCpus, int64(j.Cores))
 	ad.SetInt(roost.AttrRequestMemory, int64(j.resources().Memory/roost.MiB))
 	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
 	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
 	p := pool.JobConfig{
-		At: j.At, Schedd: j.Schedd, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks},
+		At: j.At, Schedd: j.Schedd, InCell: j.InCell, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks},
 		Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
 		ExitCodes: []int32{j.Code}, Output: true, ResubmitAfter: j.ResubmitAfter,
 	}
 	if j.Service != nil {
-		j.Service.addTo(&p)
+		j.Service.addTo(&p, faultsEnd)
 	}
 	return p
 }
@@ -152,6 +158,8 @@ func (a *UserAction) poolAction(at time.Duration, job int) pool.UserAction {
 	switch a.Verb {
 	case Update:
 		p.Environment = environmentText(a.Revision)
+	case Resize:
+		p.Resources = roost.Resources{CPU: 1000 * roost.MilliCPU(a.Cores), Memory: roost.Bytes(a.Memory) * roost.GiB}
 	case PauseUpdate, ResumeUpdate, UndoUpdate:
 		p.Command, _, _ = strings.Cut(a.Verb.String(), " ")
 	default:

@@ -15,8 +15,10 @@ type PoolCase struct {
 	Seed      uint64 // of the delays and everything else that the pool draws
 	Managers  int
 	Schedds   int
+	Members   int // of the cell's queue; 0: the cell has none
 	Machines  []CaseMachine
 	Jobs      []CaseJob
+	Drains    []CaseDrain
 	Faults    []faults.Fault
 	FaultsEnd time.Duration // all faults are over, and all users have finished, but for removals of services
 	RunEnd    time.Duration // end of the run
@@ -46,7 +48,8 @@ type DesktopPolicy struct {
 type CaseJob struct {
 	Number int // part of its submit key, so the key stays the same if others are left out
 	At     time.Duration
-	Schedd int // index from 0
+	Schedd int  // index from 0
+	InCell bool // it goes into the cell's queue, from the node of its schedd
 	User   int
 	Tasks  int
 	Cores  int
@@ -58,7 +61,13 @@ type CaseJob struct {
 	// the same key, as from a client that got no answer
 	ResubmitAfter time.Duration
 	Actions       []UserAction
-	Service       *CaseService // nil: its tasks end by themselves
+	Service       *CaseService  // nil: its tasks end by themselves
+	Schedule      *CaseSchedule // nil: it has none
+	IsAlloc       bool          // its tasks are allocs, which hold what they have until they are removed
+	// above 0: its tasks run inside the alloc set of that number, and anywhere else if
+	// there is none in the case
+	Inside   int
+	Anywhere bool // in any alloc that has room, and not in that of the same index
 }
 
 // UserAction is an action of a user on a job. The user repeats it until it is answered.
@@ -66,6 +75,8 @@ type UserAction struct {
 	Delay    time.Duration
 	Verb     ActionVerb
 	Revision int // Update: the revision that it becomes
+	Cores    int // Resize: of each task from then on
+	Memory   int // Resize: GiB of each task from then on
 }
 
 // ActionVerb is the kind of a user's action.
@@ -80,11 +91,13 @@ const (
 	PauseUpdate
 	ResumeUpdate
 	UndoUpdate
+	Resize
 )
 
 func (v ActionVerb) String() string {
 	return [...]string{Hold: "hold", Release: "release", Remove: "remove", Update: "update",
-		PauseUpdate: "pause the update of", ResumeUpdate: "resume the update of", UndoUpdate: "undo the update of"}[v]
+		PauseUpdate: "pause the update of", ResumeUpdate: "resume the update of", UndoUpdate: "undo the update of",
+		Resize: "resize"}[v]
 }
 
 // The prefixes of node names in package pool; a number from 0 follows.
@@ -92,6 +105,7 @@ const (
 	scheddPrefix  = "schedd"
 	machinePrefix = "machine"
 	managerPrefix = "manager"
+	memberPrefix  = "member"
 )
 
 func machineName(n int) string { return fmt.Sprint(machinePrefix, n) }
@@ -141,6 +155,9 @@ func (c *PoolCase) Nodes() (n faults.NodeNames) {
 	for i := range c.Schedds {
 		n.Schedds = append(n.Schedds, fmt.Sprint(scheddPrefix, i))
 	}
+	for i := range c.Members { // a member that leads does what a schedd does
+		n.Schedds = append(n.Schedds, fmt.Sprint(memberPrefix, i))
+	}
 	for i := range c.Machines {
 		n.Machines = append(n.Machines, machineName(c.Machines[i].Number))
 	}
@@ -149,18 +166,19 @@ func (c *PoolCase) Nodes() (n faults.NodeNames) {
 
 // DrawLimits bounds what DrawCase draws.
 type DrawLimits struct {
-	Managers, Schedds, Machines, Jobs int // maximum of each
-	Faults                            int // maximum of incidents
-	FaultsEnd                         time.Duration
-	RunEnd                            time.Duration
-	Kinds                             []faults.InjectionKind // empty: all
+	// maximum of each; Members are those of the cell's queue, which not every case has
+	Managers, Schedds, Machines, Jobs, Members int
+	Faults                                     int // maximum of incidents
+	FaultsEnd                                  time.Duration
+	RunEnd                                     time.Duration
+	Kinds                                      []faults.InjectionKind // empty: all
 }
 
 // DefaultSize returns the limits of ordinary runs. They are small enough for thousands of
 // runs and large enough for all combinations.
 func DefaultSize() DrawLimits {
-	return DrawLimits{Managers: 3, Schedds: 2, Machines: 5, Jobs: 12, Faults: 24, FaultsEnd: 3 * time.Minute,
-		RunEnd: time.Hour}
+	return DrawLimits{Managers: 3, Schedds: 2, Machines: 5, Jobs: 12, Members: 3, Faults: 24,
+		FaultsEnd: 3 * time.Minute, RunEnd: time.Hour}
 }
 
 // Bounds on jobs. Leases are short, so that they expire within a run; the schedd renews
@@ -218,6 +236,12 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 		c.Jobs = append(c.Jobs, c.drawJob(jobs.Split(), i+1))
 	}
 	c.drawServices(faults.NewRand(seed ^ serviceStream))
+	c.drawAllocs(faults.NewRand(seed ^ allocStream))
+	c.drawDrains(faults.NewRand(seed ^ drainStream))
+	cron := faults.NewRand(seed ^ scheduleStream)
+	c.drawScheduled(cron)
+	cell := faults.NewRand(seed ^ cellStream)
+	c.drawCellQueue(cell, s.Members)
 	w := faults.DrawLimits{Nodes: c.Nodes(), Failpoints: Failpoints, Kinds: s.drawableKinds(), From: 2 * time.Second,
 		Until: s.FaultsEnd, MaxIncidents: s.Faults, OwnedMachines: c.ownedMachines()}
 	if len(w.OwnedMachines) == 0 {
@@ -227,6 +251,10 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	}
 	if draws := r.Split(); len(w.Kinds) > 0 {
 		c.Faults = faults.DrawSchedule(draws, w)
+	}
+	c.adaptFaults(cell, w.Kinds)
+	if slices.Contains(w.Kinds, faults.ClockStep) {
+		c.swingClocks(cron)
 	}
 	return c
 }

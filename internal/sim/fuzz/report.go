@@ -25,6 +25,9 @@ func Describe(c *PoolCase, o *RunOutcome) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "A pool of %s, %s and %s.\n", countText(c.Managers, "central manager"),
 		countText(c.Schedds, "submit node"), countText(len(c.Machines), "machine"))
+	if c.Members > 0 {
+		fmt.Fprintf(&text, "The cell has a queue with %s.\n", countText(c.Members, "member"))
+	}
 	for i := range c.Machines {
 		m := &c.Machines[i]
 		fmt.Fprintf(&text, "%s has %s%s.\n", machineName(m.Number), countText(m.Cores, "core"), m.Owner)
@@ -81,11 +84,23 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 		if j.Code != 0 {
 			text += fmt.Sprintf("; they end with code %d, and are tried %s more", j.Code, countText(j.Tries, "time"))
 		}
+		if j.InCell {
+			text += "; it goes into the queue of the cell"
+		}
 		if j.ResubmitAfter > 0 {
 			text += fmt.Sprintf("; %v after its id was shown it is submitted again", j.ResubmitAfter)
 		}
 		if j.Service != nil {
 			text += j.Service.text()
+		}
+		if j.Schedule != nil {
+			text += j.Schedule.text()
+		}
+		if j.IsAlloc {
+			text += "; as an alloc set"
+		}
+		if j.Inside > 0 {
+			text += fmt.Sprintf("; inside the alloc set of the key key%d, in any alloc: %v", j.Inside, j.Anywhere)
 		}
 		all = append(all, reportLine{j.At, text})
 		for _, a := range j.Actions {
@@ -93,8 +108,14 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 			if a.Verb == Update {
 				text += fmt.Sprintf(" to revision %d", a.Revision)
 			}
+			if a.Verb == Resize {
+				text += fmt.Sprintf(" to %s and %d GiB of memory a task", countText(a.Cores, "core"), a.Memory)
+			}
 			all = append(all, reportLine{j.At + a.Delay, text})
 		}
+	}
+	for _, d := range c.Drains {
+		all = append(all, reportLine{d.At, d.text()})
 	}
 	for _, f := range c.Faults {
 		text := "FAULT "

@@ -18,7 +18,8 @@ type claimRunner struct {
 	machine       *machineNode
 	id            slot.ClaimID
 	hostLife      uint32              // life of the host in which it was created
-	claim         slot.Claim          // the claim at its creation
+	claim         slot.Claim          // the claim at its creation, with the size that is on disk
+	limit         roost.Resources     // what its processes may use
 	placement     *gpu.SavedPlacement // what it holds, by names; nil: it waits
 	written       bool
 	starter       *starterProcess
@@ -58,6 +59,8 @@ type starterProcess struct {
 	version       uint64 // version of the planned events
 	leaseWatched  bool   // an event for the end of the lease is planned
 	exit          *wire.Exited
+	health        wire.HealthState // what the program answers to its checks
+	nextHealth    wire.HealthState // the same after the next change
 }
 
 // Kinds of a starter's due events. The rest of the number is the version.
@@ -67,6 +70,8 @@ const (
 	dueWalltime
 	dueKill
 	dueLease
+	dueHealth
+	dueLoad
 	dueKinds
 )
 
@@ -163,8 +168,11 @@ func (s *starterProcess) watchLease() {
 func (s *starterProcess) run(a roost.AttemptID, program *wire.Program) {
 	m := s.runner.machine
 	s.phase, s.attempt, s.program, s.exit, s.frozenByUser, s.initial = phaseStarting, a, program, nil, false, false
-	job, _ := strconv.Atoi(strings.TrimPrefix(program.GetExecutable(), programPrefix))
-	s.job = job
+	job, err := strconv.Atoi(strings.TrimPrefix(program.GetExecutable(), programPrefix))
+	if err != nil { // it holds an alloc open, and runs nothing of its user's
+		job = m.pool.jobOf(a.Task.Job)
+	}
+	s.job, s.health = job, wire.HealthState_HEALTH_STATE_STARTING
 	of := &m.pool.cfg.Jobs[job]
 	s.remaining, s.code = of.runtimeAndCode(a.Task.Index, a.Attempt)
 	s.output = of.Output
@@ -204,6 +212,10 @@ func (s *starterProcess) runDue(number uint64) {
 		s.attemptEnded(attemptExit(s.attempt, wire.Cause_CAUSE_WALLTIME, "it ran for longer than it may"), 0)
 	case dueKill:
 		s.attemptEnded(s.exit, 0)
+	case dueHealth:
+		s.changeHealth()
+	case dueLoad:
+		s.measureLoad()
 	}
 }
 
@@ -303,6 +315,8 @@ func (s *starterProcess) resumeRun() {
 	if s.wallRemaining > 0 && s.wallRemaining < s.remaining {
 		s.scheduleDue(s.wallRemaining, dueWalltime)
 	}
+	s.scheduleHealth()
+	s.scheduleLoad()
 }
 
 // reportSuspended reports to the observer that the task was frozen or resumed.
@@ -331,8 +345,8 @@ func (p *Pool) reportRunning(m *machineNode, s *starterProcess) {
 	if p.cfg.Observe != nil {
 		p.observe(audit.Event{
 			Type: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index,
-			Attempt: s.attempt.Attempt, Claim: uint64(s.runner.id), Resources: s.runner.claim.Resources,
-			Detail: s.ownEnvironment(),
+			Attempt: s.attempt.Attempt, Claim: uint64(s.runner.id), Resources: s.runner.limit,
+			Detail: s.ownEnvironment(), Inside: uint64(s.runner.claim.Inside),
 		})
 	}
 }

@@ -32,6 +32,8 @@
 //     is one with processes, control groups and files. The owner policy is production
 //     code (startd/desktop/policy, startd/desktop); the guard (desktop_owner.go) only reports
 //     observations. There are no checkpoints, node queues or scripts.
+//   - The loop around a member of the cell's queue (cell_member.go), after package
+//     schedd/cellqueue. Each member has a host of its own.
 //   - Raft: internal/sim/consensus. A negotiator reads only the collector beside it,
 //     while internal/adclient merges all of them.
 //   - Finding the leader (schedd_session.go) follows schedd/negotiation/leader_tracker.go. Writing

@@ -26,13 +26,15 @@ func (p FaultInjector) CrashDaemon(name string, away time.Duration) {
 }
 
 // FlipBit kills a daemon, damages its log and restarts it after a time. In the log of a
-// central manager it flips a bit; in that of a schedd it makes an event unreadable. n
-// selects the bit or event.
+// central manager or of a member of the cell's queue it flips a bit; in that of a schedd
+// it makes an event unreadable. n selects the bit or event.
 func (p FaultInjector) FlipBit(name string, n int, away time.Duration) {
 	p.CrashDaemon(name, away)
 	switch part := p.nodeByName(name).part.(type) {
 	case *managerNode:
 		part.files, _ = consensus.FlipBit(part.files, n)
+	case *cellMember:
+		part.log.files, _ = consensus.FlipBit(part.log.files, n)
 	case *scheddNode:
 		part.damageEvent(n)
 	}

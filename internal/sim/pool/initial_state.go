@@ -130,6 +130,7 @@ func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacemen
 	about.Queue, _ = j.Spec.Ad.Str(roost.AttrQueue)
 	about.Alone, _ = j.Spec.Ad.Bool(roost.AttrExclusive)
 	h := &claimRunner{machine: m, id: m.initialClaim, hostLife: m.hostLife, placement: &saved, written: true,
+		limit: at.Resources,
 		claim: slot.Claim{
 			ID: m.initialClaim, Grant: roost.GrantID{Epoch: 1,
 				ID: uint64(m.id)<<generationBits | uint64(m.initialClaim)},

@@ -89,7 +89,7 @@ func (s *scheddNode) repairLog() (hit, held []uint64) {
 			}
 		}
 	}
-	q, held := journal.SalvageQueue(s.name, s.files.snapshots, events, s.wallTime())
+	q, held := journal.SalvageQueue(s.queueName, s.files.snapshots, events, s.wallTime())
 	clear(s.files.snapshots)
 	for _, id := range q.MatchingJobs(queue.JobFilter{}) {
 		s.files.snapshots[id.Seq], _ = q.Snapshot(id.Seq)
@@ -102,7 +102,7 @@ func (s *scheddNode) repairLog() (hit, held []uint64) {
 // event it also reports the tasks that are unfinished by the repaired log.
 func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
 	for _, seq := range held {
-		id := roost.JobID{Seq: seq, Host: s.name}
+		id := roost.JobID{Seq: seq, Host: s.queueName}
 		open := false
 		q.EachTask(queue.TaskSelector{Job: id}, func(st queue.JobStatus) bool {
 			final, index := st.Task.State.IsFinal(), st.Task.Index
@@ -121,33 +121,42 @@ func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
 }
 
 // reopenTask makes a task unfinished again.
-func (s *scheddNode) reopenTask(id roost.JobID, index int) {
+func (s *jobReporter) reopenTask(id roost.JobID, index int) {
 	if !s.ended[id.Seq][index] {
 		return
 	}
 	delete(s.ended[id.Seq], index)
-	u := &s.pool.users[s.jobs[id.Seq]]
+	u := &s.sim.users[s.jobs[id.Seq]]
 	if u.unfinished++; u.unfinished == 1 {
-		s.pool.unfinished++
+		s.sim.unfinished++
 	}
-	s.pool.endedTasks--
+	s.sim.endedTasks--
 }
 
-// releaseHeld releases a job that a repair holds, as soon as the schedd permits it.
+// releaseHeld releases a job that a repair holds, as soon as the schedd permits it. What
+// a schedd has not answered it may have lost, and is asked for again.
 func (s *scheddNode) releaseHeld(id roost.JobID) {
+	answered := false
+	s.planRelease(id, &answered)
+}
+
+func (s *scheddNode) planRelease(id roost.JobID, answered *bool) {
 	s.pool.loop.Schedule(eventloop.PlannedEvent{At: s.pool.loop.Now() + releaseInterval, Place: s.id, Kind: evFunc,
 		Payload: func() {
+			if *answered {
+				return
+			}
 			if !s.isUp || s.nextDaemonTime() > s.pool.loop.Now() {
-				s.releaseHeld(id)
+				s.planRelease(id, answered)
 				return
 			}
 			if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // already released, or ended
 				return
 			}
+			s.planRelease(id, answered)
 			root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}
 			release := &wire.ActRequest{Verb: wire.ActRequest_RELEASE}
-			if err := s.core.Act(s.timeOf(), release, root, queue.TaskSelector{Job: id}, func() {}); err != nil {
-				s.releaseHeld(id)
+			if s.core.Act(s.timeOf(), release, root, queue.TaskSelector{Job: id}, func() { *answered = true }) != nil {
 				return
 			}
 			s.pool.users[s.jobs[id.Seq]].releases++

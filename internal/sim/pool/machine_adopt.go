@@ -46,7 +46,7 @@ func (m *machineNode) addClaim(h *claimRunner) {
 	c, s := h.claim, h.starter
 	claim := slot.Claim{
 		ID: c.ID, Grant: c.Grant, Schedd: c.Schedd, Owner: c.Owner, Info: c.Info, UID: c.UID, GID: c.GID,
-		Class: c.Class, CanQueue: c.CanQueue, Resources: c.Resources,
+		Class: c.Class, CanQueue: c.CanQueue, Resources: c.Resources, Inside: c.Inside,
 		State: slot.Idle, Lease: m.bootTime() + c.LeasePeriod, LeasePeriod: c.LeasePeriod,
 	}
 	if s.phase != phaseIdle {
@@ -70,6 +70,7 @@ func (m *machineNode) addClaim(h *claimRunner) {
 		h.removeAll()
 		return
 	}
+	h.setLimit(c.Resources) // of a startd that died in between they may be others
 	if s.phase == phaseOver {
 		x := s.exit
 		if x == nil {

@@ -26,6 +26,8 @@ func (m *machineNode) perform(effect slot.Effect) {
 		if h := m.claimRunners[e.Claim.ID]; h != nil {
 			h.setPlacement(e.Claim)
 		}
+	case slot.ResizeClaim, slot.ReportResized:
+		m.performResize(effect)
 	case slot.ReportReady:
 		m.sendToSchedd(e.Claim.Schedd,
 			&wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{Claim: uint64(e.Claim.ID)}}})
@@ -74,10 +76,14 @@ func (m *machineNode) perform(effect slot.Effect) {
 			h.removeAll()
 		}
 	case slot.CloseSession:
-		if on := m.sessions[e.Session]; on != nil {
-			delete(m.sessions, e.Session)
-			m.pool.network().closeStream(on, 1)
-		}
+		m.closeSession(e.Session)
+	}
+}
+
+func (m *machineNode) closeSession(id uint64) {
+	if on := m.sessions[id]; on != nil {
+		delete(m.sessions, id)
+		m.pool.network().closeStream(on, 1)
 	}
 }
 
@@ -149,7 +155,7 @@ func (m *machineNode) sendToSchedd(schedd string, message *wire.FromStartd) {
 
 // createClaim begins to write a claim to disk.
 func (m *machineNode) createClaim(c *slot.Claim) {
-	h := &claimRunner{machine: m, id: c.ID, hostLife: m.hostLife, claim: *c}
+	h := &claimRunner{machine: m, id: c.ID, hostLife: m.hostLife, claim: *c, limit: c.Resources}
 	h.starter = &starterProcess{runner: h, deadline: c.Lease}
 	h.setPlacement(c)
 	m.claimRunners[c.ID] = h
@@ -209,6 +215,12 @@ func (m *machineNode) handleReport(x any) {
 		if s := x.starter; s.attempt == x.attempt && s.phase == phaseRunning {
 			m.core.Started(m.bootTime(), x.claim, s.attempt)
 		}
+	case *healthChanged:
+		m.reportHealth(x)
+	case *loadMeasured:
+		m.reportLoad(x)
+	case *claimResize:
+		m.resizeClaim(x)
 	case guardConnected:
 		m.guardFound()
 	case guardTimeout:
@@ -231,5 +243,5 @@ func noticePeriod(p *wire.Program) time.Duration { return max(time.Duration(p.Ge
 
 func (m *machineNode) failpoints() []string {
 	return []string{failpoint.StartdAfterClaim, failpoint.StartdBeforeStarter, failpoint.StartdAfterStarter,
-		failpoint.StartdBeforeExitSent}
+		failpoint.StartdBeforeExitSent, failpoint.StartdInResize, failpoint.StartdAfterResize}
 }

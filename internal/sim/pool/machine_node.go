@@ -32,11 +32,11 @@ type machineNode struct {
 	// State on the machine's disk, or of processes beside the startd.
 	claimRunners      map[slot.ClaimID]*claimRunner
 	generation        uint64
-	leased            map[slot.ClaimID]bool // claims that were reported to the observer
-	offered           bool                  // the observer knows what the machine offers
-	offersAll         bool                  // as the observer knows it: offers everything, not nothing
-	guardMissReported bool                  // the silence of the guard was reported to the observer
-	guard             *guardProcess         // nil: the machine has no owner
+	leased            map[slot.ClaimID]roost.Resources // claims that were reported to the observer
+	offered           bool                             // the observer knows what the machine offers
+	offersAll         bool                             // as the observer knows it: offers everything, not nothing
+	guardMissReported bool                             // the silence of the guard was reported to the observer
+	guard             *guardProcess                    // nil: the machine has no owner
 
 	// State of the startd.
 	core             *slot.ClaimTable
@@ -72,7 +72,8 @@ type adLink struct {
 }
 
 func newMachine(p *Pool, of *MachineConfig) (*machineNode, error) {
-	m := &machineNode{config: of, claimRunners: map[slot.ClaimID]*claimRunner{}, leased: map[slot.ClaimID]bool{}}
+	m := &machineNode{config: of, claimRunners: map[slot.ClaimID]*claimRunner{},
+		leased: map[slot.ClaimID]roost.Resources{}}
 	if of.OwnerPolicy != nil {
 		m.guard = &guardProcess{machine: m}
 	}
@@ -278,10 +279,10 @@ func (m *machineNode) reportLeases() {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
-		if c, ok := m.core.Claim(id); ok && c.HasResources() && !m.leased[id] {
-			m.leased[id] = true
+		if c, ok := m.core.Claim(id); ok && c.HasResources() && m.leased[id] != c.Resources {
+			m.leased[id] = c.Resources
 			m.pool.observe(audit.Event{Type: audit.Leased, Node: m.name, Claim: uint64(id), Resources: c.Resources,
-				Until: c.Lease + m.bootedAt})
+				Until: c.Lease + m.bootedAt, Inside: uint64(c.Inside)})
 		}
 	}
 }

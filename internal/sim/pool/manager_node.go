@@ -11,7 +11,6 @@ import (
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/sim/audit"
-	"github.com/roost-batch/roost/internal/sim/consensus"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -21,16 +20,10 @@ import (
 // loop of a negotiator.
 type managerNode struct {
 	*hostNode
-	index int
-	files consensus.ReplicaDisk
-
-	replica      *consensus.Replica
-	leaderState  leaderState
-	proposals    map[uint64]pendingProposal
-	writing      *consensus.ReplicaDisk
-	writeFails   bool
-	heldMessages []consensus.Message // messages that wait for the present write
-	elections    daemonTimer
+	replicaRunner
+	index       int
+	leaderState leaderState
+	proposals   map[uint64]pendingProposal
 
 	store       *adstore.Store
 	machineFeed *adstore.TypeFeed
@@ -70,11 +63,12 @@ type scheddSession struct {
 func newManager(p *Pool, i int) *managerNode {
 	m := &managerNode{index: i}
 	m.hostNode = p.newNode(p.similarUnusedName(fmt.Sprintf("manager%d", i)), m)
+	m.replicaRunner = replicaRunner{node: m.hostNode, peer: func(i int) *hostNode { return p.managers[i].hostNode }}
 	return m
 }
 
 func (m *managerNode) start() {
-	m.replica = consensus.New(m.index, m.pool.cfg.Managers, m.files, m.pool.loop.Now(), m.pool.rand)
+	m.startReplica(m.index, m.pool.cfg.Managers)
 	m.leaderState, m.proposals = leaderState{leaderID: -1}, map[uint64]pendingProposal{}
 	m.store = adstore.New(adstore.DefaultLimits())
 	m.machineFeed, _ = m.store.StartFeed("Machine")
@@ -84,19 +78,17 @@ func (m *managerNode) start() {
 			panic(err) // it was readable before
 		}
 	}
-	m.period, m.lastBeat, m.turnAt, m.lease, m.elections, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{},
-		daemonTimer{}, daemonTimer{}, 0
+	m.period, m.lastBeat, m.turnAt, m.lease, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{},
+		daemonTimer{}, 0
 	m.setTimer(&m.period, m.pool.loop.Now()+negotiator.CyclePeriod)
 	m.runReplica()
 	m.runTurn()
 }
 
 func (m *managerNode) stop() {
-	if m.writing != nil && m.tornWrite && !m.writeFails {
-		m.files = *m.writing
-	}
-	m.tornWrite, m.writing, m.heldMessages, m.scheddSessions, m.watchers = false, nil, nil, nil, nil
-	m.replica, m.core, m.store, m.machineFeed, m.proposals = nil, nil, nil, nil, nil
+	m.stopReplica()
+	m.scheddSessions, m.watchers = nil, nil
+	m.core, m.store, m.machineFeed, m.proposals = nil, nil, nil, nil
 	m.leaderReported = wire.LeaderNews{}
 }
 
@@ -155,43 +147,14 @@ func (m *managerNode) runReplica() {
 	m.sendConfirmed()
 }
 
-// flushLog begins a write if one is pending, and sends the messages that wait for none.
-func (m *managerNode) flushLog() {
-	if m.writing != nil {
-		return
-	}
-	disk := m.replica.TakeWrite()
-	m.heldMessages = m.replica.TakeMessages(m.heldMessages)
-	if disk == nil {
-		m.sendHeld()
-		return
-	}
-	takes, ok := m.writeTime()
-	m.writing, m.writeFails = disk, !ok
-	m.scheduleEvent(m.pool.loop.Now()+takes, evDisk, 0, nil)
-}
-
-func (m *managerNode) sendHeld() {
-	for _, x := range m.heldMessages {
-		m.pool.network().sendDatagram(m.hostNode, m.pool.managers[x.To].hostNode, x)
-	}
-	m.heldMessages = m.heldMessages[:0]
-}
-
 func (m *managerNode) writeDone(uint64) {
-	if m.writeFails {
-		m.killAndRestart()
-		return
+	if m.replicaWritten() {
+		m.runReplica()
 	}
-	m.files = *m.writing
-	m.writing = nil
-	m.sendHeld()
-	m.replica.WriteDone(&m.files)
-	m.runReplica()
 }
 
 func (m *managerNode) handleDatagram(_ *hostNode, x any) {
-	m.replica.HandleMessage(m.pool.loop.Now(), x.(consensus.Message))
+	m.replicaRunner.handleDatagram(x)
 	m.runReplica()
 }
 

@@ -23,12 +23,14 @@ type Pool struct {
 	schedds  []*scheddNode
 	managers []*managerNode
 	machines []*machineNode
+	cell     *cellQueue       // nil: the cell has no queue
 	users    []userSubmission // by job
 
 	unfinished                      int // number of unfinished jobs
 	tasks, endedTasks, runningTasks int
 	usedResources                   roost.Resources
 	usedByOwner                     map[string]roost.MilliCPU
+	lastCommand                     map[string]int // number of the last command of an administrator, by machine
 	waits                           []time.Duration
 	coreSeconds                     float64
 	endlessTasks                    int           // running tasks that never end
@@ -79,7 +81,8 @@ func New(cfg SimulationConfig) (*Pool, error) {
 	}
 	cfg.Machines, cfg.Jobs = slices.Clone(cfg.Machines), slices.Clone(cfg.Jobs)
 	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), usedByOwner: map[string]roost.MilliCPU{},
-		rand: eventloop.NewRand(cfg.Seed, 1), byName: map[string]*hostNode{},
+		lastCommand: map[string]int{},
+		rand:        eventloop.NewRand(cfg.Seed, 1), byName: map[string]*hostNode{},
 		users: make([]userSubmission, len(cfg.Jobs)),
 		net:   networkState{links: map[[2]int32]*nodeLink{}}}
 	for i := range cfg.Managers {
@@ -95,24 +98,22 @@ func New(cfg SimulationConfig) (*Pool, error) {
 		}
 		p.machines = append(p.machines, m)
 	}
+	if cfg.CellMembers > 0 {
+		p.cell = newCellQueue(p, cfg.CellMembers)
+	}
 	for _, n := range p.nodes {
 		p.loop.Schedule(eventloop.PlannedEvent{Place: n.id, Kind: evStart})
 	}
-	for i := range cfg.Jobs {
-		j := &cfg.Jobs[i]
-		if j.Schedd < 0 || j.Schedd >= cfg.Schedds {
-			return nil, fmt.Errorf("job %d: %w: it is submitted at schedd %d of %d", i, roost.Invalid, j.Schedd,
-				cfg.Schedds)
-		}
-		if p.lastSubmit = max(p.lastSubmit, j.At); j.At >= 0 {
-			p.loop.Schedule(eventloop.PlannedEvent{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit,
-				Number: uint64(i)})
-		}
+	if err := p.scheduleJobs(); err != nil {
+		return nil, err
 	}
 	if err := p.loadInitialJobs(); err != nil {
 		return nil, err
 	}
 	p.scheduleOwners()
+	if err := p.scheduleDrains(); err != nil {
+		return nil, err
+	}
 	for i, a := range cfg.Actions {
 		if a.Job < 0 || a.Job >= len(cfg.Jobs) {
 			return nil, fmt.Errorf("act %d: %w: it is about job %d of %d", i, roost.Invalid, a.Job, len(cfg.Jobs))
@@ -121,6 +122,26 @@ func New(cfg SimulationConfig) (*Pool, error) {
 			Number: uint64(i)})
 	}
 	return p, nil
+}
+
+// scheduleJobs plans the submissions.
+func (p *Pool) scheduleJobs() error {
+	for i := range p.cfg.Jobs {
+		j := &p.cfg.Jobs[i]
+		if j.Schedd < 0 || j.Schedd >= p.cfg.Schedds {
+			return fmt.Errorf("job %d: %w: it is submitted at schedd %d of %d", i, roost.Invalid, j.Schedd,
+				p.cfg.Schedds)
+		}
+		if j.InCell && (p.cell == nil || j.At < 0) {
+			return fmt.Errorf("job %d: %w: it goes into the cell's queue, which the pool lacks or where no job is at "+
+				"the beginning", i, roost.Invalid)
+		}
+		if p.lastSubmit = max(p.lastSubmit, j.At); j.At >= 0 {
+			p.loop.Schedule(eventloop.PlannedEvent{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit,
+				Number: uint64(i)})
+		}
+	}
+	return nil
 }
 
 // Now returns the simulation time.

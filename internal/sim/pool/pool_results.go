@@ -134,7 +134,7 @@ func (p *Pool) Owners() []string {
 
 // countTask counts a task that begins (by is 1) or ends (by is -1).
 func (p *Pool) countTask(s *starterProcess, by int) {
-	u, r := &p.users[s.job], s.runner.claim.Resources
+	u, r := &p.users[s.job], s.runner.limit
 	now := p.loop.Now()
 	p.runningTasks += by
 	u.running += by

@@ -22,10 +22,14 @@ const fileSystemDomain = "pool"
 // surroundings.
 type scheddNode struct {
 	*hostNode
-	core  *schedd.LoopCore
-	files scheddDisk
-	jobs  map[uint64]int          // by sequence number: index of the job in the config
-	ended map[uint64]map[int]bool // by sequence number: ended tasks by index
+	*jobReporter
+	core     *schedd.LoopCore
+	coreLife uint32 // number of the core's life
+	turns    uint64 // number of turns of the core
+	files    scheddDisk
+	// has a batch committed by the members of the cell's queue; nil: the log is on this
+	// disk alone
+	replicate func(*schedd.CommitBatch)
 
 	peers         map[string]*startdSession
 	leaders       []leaderReport // by manager
@@ -78,21 +82,24 @@ type scheddDisk struct {
 }
 
 func newSchedd(p *Pool, i int) *scheddNode {
-	s := &scheddNode{jobs: map[uint64]int{}, ended: map[uint64]map[int]bool{},
-		leaders: make([]leaderReport, len(p.managers))}
+	s := &scheddNode{leaders: make([]leaderReport, len(p.managers)), files: newScheddDisk()}
 	s.hostNode = p.newNode(p.similarUnusedName(fmt.Sprintf("schedd%d", i)), s)
-	s.files = scheddDisk{snapshots: map[uint64][]byte{}, history: map[uint64]bool{}, keys: map[string][]roost.JobID{}}
+	reporter := newJobReporter(p, s.name, func() *queue.Queue { return s.core.Queue() })
+	s.jobReporter = &reporter
 	return s
+}
+
+func newScheddDisk() scheddDisk {
+	return scheddDisk{snapshots: map[uint64][]byte{}, history: map[uint64]bool{}, keys: map[string][]roost.JobID{}}
 }
 
 func (s *scheddNode) timeOf() schedd.ClockReading {
 	return schedd.ClockReading{Now: s.wallTime(), Boot: s.bootTime()}
 }
 
-// start reads the disk, as journal.Open does.
-func (s *scheddNode) start() {
-	hit, held := s.repairLog()
-	q := queue.New(s.name)
+// readQueue reads the disk, as journal.Open does.
+func (s *scheddNode) readQueue() *queue.Queue {
+	q := queue.New(s.queueName)
 	for _, seq := range slices.Sorted(maps.Keys(s.files.snapshots)) {
 		if err := q.RestoreSnapshot(s.files.snapshots[seq]); err != nil {
 			panic(fmt.Sprintf("%s: snapshot of job %d: %v", s.name, seq, err))
@@ -100,28 +107,50 @@ func (s *scheddNode) start() {
 	}
 	q.RaiseLastSeq(s.files.lastSeq)
 	for _, batch := range s.files.log {
-		for len(batch) > 0 {
-			n, k := binary.Uvarint(batch)
-			e, err := queue.DecodeEvent(batch[k : k+int(n)])
-			if err != nil {
-				panic(fmt.Sprintf("%s: an event of its log: %v", s.name, err))
-			}
+		for _, e := range decodeBatch(batch) {
 			q.Apply(e)
-			batch = batch[k+int(n):]
 		}
 	}
+	return q
+}
+
+// decodeBatch returns the events of a batch of the log.
+func decodeBatch(batch []byte) (events []queue.JobEvent) {
+	for _, span := range eventSpans(batch) {
+		e, err := queue.DecodeEvent(batch[span.body:span.to])
+		if err != nil {
+			panic(fmt.Sprintf("an event of a job log: %v", err))
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func (s *scheddNode) start() {
+	hit, held := s.repairLog()
+	q := s.readQueue()
+	s.reportRecovered(q)
+	s.reportDoubted(q, hit, held)
 	s.files.starts++
+	s.coreLife = s.daemonLife + 1
+	s.startCore(q)
+}
+
+// startCore starts the core that acts for the queue.
+func (s *scheddNode) startCore(q *queue.Queue) {
 	var past uint64
 	for seq := range s.files.history {
 		past = max(past, seq)
 	}
-	s.reportRecovered(q)
-	s.reportDoubted(q, hit, held)
 	s.peers, s.leaderSession, s.leaderStream, s.writing, s.writeFails = map[string]*startdSession{},
 		nil, nil, nil, false
 	s.tick, s.delayTick, s.retryTimer, s.retry, s.endedEpoch = daemonTimer{}, daemonTimer{}, daemonTimer{},
 		reconnectBackoff{}, 0
-	s.core = schedd.NewCore(s.name, fileSystemDomain, s.pool.cfg.Times.Lease, s.pool.cfg.Times.RenewMax, q,
+	newCore := schedd.NewCore
+	if s.replicate != nil {
+		newCore = schedd.NewReplicatedCore
+	}
+	s.core = newCore(s.queueName, fileSystemDomain, s.pool.cfg.Times.Lease, s.pool.cfg.Times.RenewMax, q,
 		s.files.starts, past, s.wallTime(), s)
 	s.core.ResumeLogged(s.timeOf())
 	for i := range s.leaders {
@@ -138,16 +167,16 @@ func (s *scheddNode) reportRecovered(q *queue.Queue) {
 	}
 	ids := q.MatchingJobs(queue.JobFilter{})
 	for seq := range s.files.history {
-		ids = append(ids, roost.JobID{Seq: seq, Host: s.name})
+		ids = append(ids, roost.JobID{Seq: seq, Host: s.queueName})
 	}
 	slices.SortFunc(ids, func(a, b roost.JobID) int { return int(a.Seq) - int(b.Seq) })
-	s.pool.observe(audit.Event{Type: audit.Recovered, Node: s.name, Jobs: ids})
+	s.pool.observe(audit.Event{Type: audit.Recovered, Node: s.queueName, Jobs: ids})
 }
 
 func (s *scheddNode) stop() {
 	if s.writing != nil && s.tornWrite && !s.writeFails {
 		s.appendBatch(s.writing) // it had reached the disk without a report
-		s.reportCommitted(s.writing)
+		s.reportCommitted(s.writing.Events())
 	}
 	s.tornWrite, s.core, s.writing = false, nil, nil
 }
@@ -155,11 +184,15 @@ func (s *scheddNode) stop() {
 // endTurn ends a turn: it performs the consequences and begins a write.
 func (s *scheddNode) endTurn() {
 	m := s.timeOf()
+	s.turns++
 	s.core.RunTurn(m)
 	for s.core.HasPendingCalls() {
 		s.core.RunTurn(m)
 	}
 	s.sendToLeader()
+	if s.replicate != nil { // none, unless the core is wrong
+		s.sendSessions(slices.Sorted(maps.Keys(s.peers)))
+	}
 	s.startWrite()
 	most := time.Duration(0)
 	if s.onlyTicks {
@@ -199,6 +232,10 @@ func (s *scheddNode) startWrite() {
 		return
 	}
 	s.writing = b
+	if s.replicate != nil {
+		s.replicate(b)
+		return
+	}
 	takes, ok := time.Duration(0), true
 	if c, _ := b.Checkpoint(); len(b.Events()) > 0 || c != nil {
 		takes, ok = s.writeTime()
@@ -219,14 +256,27 @@ func (s *scheddNode) writeDone(uint64) {
 	}
 	s.appendBatch(b)
 	s.writing = nil
-	s.reportCommitted(b)
+	s.reportCommitted(b.Events())
+	s.finishBatch(b)
+}
+
+// finishBatch does what waited for a durable batch.
+func (s *scheddNode) finishBatch(b *schedd.CommitBatch) {
 	if s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterFsync) ||
 		hasAttemptEnd(b) && s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterExitRecorded) {
 		return
 	}
-	life := s.daemonLife
+	life := s.coreLife
 	s.core.Committed(b, s.files.size)
-	for _, name := range b.Nodes() {
+	s.sendSessions(b.Nodes())
+	if s.core != nil && s.coreLife == life {
+		s.endTurn()
+	}
+}
+
+// sendSessions sends what the sessions with these nodes have. It may crash.
+func (s *scheddNode) sendSessions(nodes []string) {
+	for _, name := range nodes {
 		x := s.peers[name]
 		if x == nil || x.session == nil {
 			continue
@@ -237,9 +287,6 @@ func (s *scheddNode) writeDone(uint64) {
 				return
 			}
 		}
-	}
-	if s.daemonLife == life {
-		s.endTurn()
 	}
 }
 
@@ -265,12 +312,18 @@ func (s *scheddNode) appendBatch(b *schedd.CommitBatch) {
 }
 
 // appendEvents appends events to the log.
-func (s *scheddNode) appendEvents(events []queue.JobEvent) {
-	var batch []byte
+func (s *scheddNode) appendEvents(events []queue.JobEvent) { s.appendEncoded(encodeBatch(nil, events)) }
+
+// encodeBatch appends events to a batch in the form of the log.
+func encodeBatch(batch []byte, events []queue.JobEvent) []byte {
 	for i := range events {
 		raw := queue.AppendEvent(nil, &events[i])
 		batch = append(binary.AppendUvarint(batch, uint64(len(raw))), raw...)
 	}
+	return batch
+}
+
+func (s *scheddNode) appendEncoded(batch []byte) {
 	if len(batch) > 0 {
 		s.files.log = append(s.files.log, batch)
 		s.files.size += len(batch)
@@ -297,15 +350,19 @@ func (s *scheddNode) acceptStream(on *daemonStream, _ any) { s.pool.network().cl
 func (s *scheddNode) handleDatagram(*hostNode, any)        {}
 
 // handleReport handles the result of an effect.
-func (s *scheddNode) handleReport(m any) {
-	switch m := m.(type) {
+func (s *scheddNode) handleReport(report any) {
+	of := report.(*coreReport)
+	if of.core != s.core {
+		return
+	}
+	switch m := of.result.(type) {
 	case *schedd.PendingArchive:
 		s.core.Archived(s.timeOf(), m)
 	case *outputCollected:
 		to := s.pool.byName[m.node]
 		// retry until the attempt no longer exists
 		if s.pool.network().isCut(s.hostNode, to) || s.pool.network().isCut(to, s.hostNode) || !to.isUp {
-			s.scheduleEvent(s.pool.loop.Now()+maxRetry, evReport, 0, m)
+			s.scheduleEvent(s.pool.loop.Now()+maxRetry, evReport, 0, of)
 			return
 		}
 		s.outputStored(m.attempt, m.exited.GetOutputs())
@@ -339,19 +396,30 @@ func (s *scheddNode) PastKey(key string) []roost.JobID { return s.files.keys[key
 // time of a write.
 func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 	b.Each(func(seq uint64, key string) {
-		st, _ := s.core.Queue().Status(seq)
-		s.files.history[seq] = st.Counts[roost.Completed] == st.Tasks && st.Failed == 0
-		if id := (roost.JobID{Seq: seq, Host: s.name}); key != "" && !slices.Contains(s.files.keys[key], id) {
-			s.files.keys[key] = append(s.files.keys[key], id)
-		}
+		s.archiveJob(s.core.Queue(), seq, key)
 	})
-	s.scheduleEvent(s.pool.loop.Now(), evReport, 0, b)
+	s.scheduleEvent(s.pool.loop.Now(), evReport, 0, &coreReport{s.core, b})
+}
+
+// archiveJob puts a job of a queue into the history.
+func (s *scheddNode) archiveJob(q *queue.Queue, seq uint64, key string) {
+	st, _ := q.Status(seq)
+	s.files.history[seq] = st.Counts[roost.Completed] == st.Tasks && st.Failed == 0
+	if id := (roost.JobID{Seq: seq, Host: s.queueName}); key != "" && !slices.Contains(s.files.keys[key], id) {
+		s.files.keys[key] = append(s.files.keys[key], id)
+	}
 }
 
 // Collect implements schedd.EffectRunner. The output arrives after two messages' delay.
 func (s *scheddNode) Collect(name string, a roost.AttemptID, exited *wire.Exited) {
 	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.network().messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0,
-		&outputCollected{name, a, exited})
+		&coreReport{s.core, &outputCollected{name, a, exited}})
+}
+
+// coreReport is the result of an effect of a core. One that has ended since gets none.
+type coreReport struct {
+	core   *schedd.LoopCore
+	result any
 }
 
 // outputCollected reports output that has arrived at the submit side.

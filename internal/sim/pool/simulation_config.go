@@ -18,9 +18,12 @@ type SimulationConfig struct {
 	Seed     uint64
 	Managers int // central managers, each with a collector, a negotiator and a replica
 	Schedds  int
-	Machines []MachineConfig
-	Jobs     []JobConfig // in the order of submission
-	Actions  []UserAction
+	// members of the cell's queue, each on a host of its own; 0: there is no such queue
+	CellMembers int
+	Machines    []MachineConfig
+	Jobs        []JobConfig // in the order of submission
+	Actions     []UserAction
+	Drains      []MachineDrain
 
 	StartTime time.Time // wall clock at time 0; zero: a day in January 2027
 	Ledger    []byte    // the ledger at time 0, as ledger.Ledger saves it; nil: empty
@@ -61,18 +64,34 @@ type JobConfig struct {
 	// that long before
 	At                time.Duration
 	Schedd            int
+	InCell            bool             // it goes into the cell's queue, from the node of its schedd
 	Spec              queue.SubmitSpec // its ad is copied and gets the program name that the simulation looks up
 	Owner             string
 	Runtimes          []time.Duration    // run time by task, or ForEver; the last one serves further tasks
 	InitialPlacements []InitialPlacement // where its first tasks run at the start, if At is below 0
 	ExitCodes         []int32            // exit code by task; the last one serves further tasks; empty: 0
+	// above 0: its tasks run inside the alloc set that is the job before this index; its
+	// user submits it when that set is there
+	InsideOf int
 	// of a service: so many attempts of each task end after its run time, and the others
 	// run until they are ended
 	EarlyEnds int
-	Service   *audit.ServiceTerms // of a service: what Spec says of it, for the observer
-	Output    bool                // its tasks write output that must be fetched
+	Service   *audit.ServiceTerms  // of a service: what Spec says of it, for the observer
+	Schedule  *audit.ScheduleTerms // of a job with a schedule: what Spec says of it, for the observer
+	Health    *HealthModel         // of a service with checks
+	Load      *LoadModel           // of a service whose number of tasks follows its load
+	Output    bool                 // its tasks write output that must be fetched
+	MemoryUse roost.Bytes          // of each task: it cannot be given less while it runs
 	// above 0: this long after its id was shown it is submitted again with the same key
 	ResubmitAfter time.Duration
+}
+
+// HealthModel is how the programs of a service answer its checks. They begin unready, and
+// change from time to time.
+type HealthModel struct {
+	Change time.Duration // longest time until the next change of a program that is not ready
+	Ready  time.Duration // longest time for which one is ready, before Until
+	Until  time.Duration // from then on a program that is ready remains so
 }
 
 // InitialPlacement says where a task runs at the start.
@@ -95,7 +114,17 @@ type UserAction struct {
 	Verb wire.ActRequest_Verb
 	// of a service, in place of Verb: it is updated so that its environment is this
 	Environment string
-	Command     string // of a service: what its update is to do, as roost update says it
+	Command     string          // of a service: what its update is to do, as roost update says it
+	Resources   roost.Resources // of a service, with CPU: it is updated so that its tasks have this CPU and memory
+}
+
+// MachineDrain is that an administrator drains a machine, and ends that later. The tasks
+// of services go elsewhere meanwhile, within the budgets of their jobs.
+type MachineDrain struct {
+	At       time.Duration
+	Machine  string
+	Span     time.Duration // from the word that it is drained to the word that it is not
+	Deadline time.Duration // this long after the first word all tasks end there; 0: they may go on
 }
 
 // TimeModel holds the durations of simulated operations.

@@ -27,8 +27,12 @@ func (m *machineNode) acceptStream(on *daemonStream, hello any) {
 	m.sessions[id], on.endState[1] = on, id
 	welcome := &wire.FromStartd_Welcome{Welcome: m.sessionState(h.GetSchedd())}
 	m.pool.network().sendOn(on, 1, &wire.FromStartd{Of: welcome})
+	m.resendHealth(h.GetSchedd())
 	m.runEffects()
 }
+
+// schedd returns the name of the schedd that has opened a session.
+func (s *daemonStream) schedd() string { return s.hello.(*wire.SessionHello).GetSchedd() }
 
 // sessionState returns the machine's state of a schedd's claims.
 func (m *machineNode) sessionState(schedd string) *wire.SessionWelcome {
@@ -65,7 +69,7 @@ func (m *machineNode) streamBroken(on *daemonStream) {
 		return
 	}
 	delete(m.sessions, id)
-	m.core.Disconnected(m.bootTime(), id, on.ends[0].name)
+	m.core.Disconnected(m.bootTime(), id, on.schedd())
 	m.runEffects()
 }
 
@@ -87,7 +91,7 @@ func (m *machineNode) handleMessage(on *daemonStream, x any) {
 		if m.sessions[id] != on {
 			return
 		}
-		m.handleSchedd(id, on.ends[0].name, x)
+		m.handleSchedd(id, on.schedd(), x)
 	}
 	m.runEffects()
 }
@@ -110,6 +114,9 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 		v := x.Vacate
 		m.core.RequestVacate(session, schedd, attemptID(schedd, v.GetAttempt()),
 			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
+	case *wire.ToStartd_Resize:
+		slot.ResizesOf(m.core).Request(m.bootTime(), schedd, attemptID(schedd, x.Resize.GetAttempt()),
+			x.Resize.GetResources().Vector())
 	case *wire.ToStartd_Limit:
 		a := attemptID(schedd, x.Limit.GetAttempt())
 		m.core.SetWalltime(a, max(time.Duration(x.Limit.GetWalltimeNs()), 0))
@@ -148,7 +155,7 @@ func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimR
 		Lease:      time.Duration(r.GetLeaseS()) * time.Second,
 		TokenValid: wire.CheckClaimToken(m.key, grant, schedd), Env: &classad.EvalEnv{Now: m.wallTime(),
 			Steps: maxPolicySteps}, Info: slot.ClaimInfo{Group: r.GetGroup(), Band: roost.BatchBand},
-		Victims: slot.PreemptionReason{Reason: r.GetWhy(), Job: r.GetJob()},
+		Victims: slot.PreemptionReason{Reason: r.GetWhy(), Job: r.GetJob()}, Alloc: slot.ClaimID(r.GetAlloc()),
 	}
 	for _, id := range r.GetVictims() {
 		claimRequest.Victims.Claims = append(claimRequest.Victims.Claims, slot.ClaimID(id))
@@ -164,6 +171,7 @@ func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimR
 			claimRequest.Info.Limits, _ = claimRequest.Ad.Str(roost.AttrLimits)
 			claimRequest.Info.Alone, _ = claimRequest.Ad.Bool(roost.AttrExclusive)
 			claimRequest.Info.Queue, _ = claimRequest.Ad.Str(roost.AttrQueue)
+			claimRequest.Info.Alloc, _ = claimRequest.Ad.Bool(roost.AttrAlloc)
 		}
 	}
 	if band := r.GetBand(); band != "" {

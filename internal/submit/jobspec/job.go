@@ -63,7 +63,7 @@ type JobDefaults struct {
 	Disk     roost.Bytes
 	Band     roost.PriorityBand // Free, the zero value, counts as unset
 	Shell    string
-	Transfer string        // "auto", "always" or "never"
+	Transfer string        // "auto", "always", "never" or "store"
 	Notice   time.Duration // between SIGTERM and SIGKILL
 	Lease    time.Duration // how long a running task outlives the silence of its schedd
 }

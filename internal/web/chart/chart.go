@@ -25,8 +25,9 @@ type Chart struct {
 	Step   time.Duration // for which a value holds
 	Times  []time.Time   // begins of the values, in order
 	Series []Series
-	Bound  float64 // a line across the chart, such as what was asked for; 0: none
-	Label  string  // of the bound
+	Bound  float64        // a line across the chart, such as what was asked for; 0: none
+	Label  string         // of the bound
+	Zone   *time.Location // of the hours below it; nil: UTC
 }
 
 // Series is a line of a chart, or an area that stands on those before it.

@@ -85,3 +85,26 @@ func TestAreas(t *testing.T) {
 		}
 	}
 }
+
+// TestZone draws hours in a zone, and days in UTC.
+func TestZone(t *testing.T) {
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		step time.Duration
+		zone *time.Location
+		want string
+	}{
+		{time.Hour / 2, nil, `data-time="2026-03-01T01:00:00Z">01:00</text>`},
+		{time.Hour / 2, time.FixedZone("X", 5*3600+1800), `data-time="2026-03-01T00:30:00Z">06:00</text>`},
+		{day, time.FixedZone("X", 5*3600+1800), `class="middle">4 Mar</text>`},
+	} {
+		chart := Chart{Title: "t", Step: c.step, Zone: c.zone, Series: []Series{{Name: "a"}}}
+		for i := range 12 {
+			chart.Times = append(chart.Times, from.Add(time.Duration(i)*c.step))
+			chart.Series[0].Values = append(chart.Series[0].Values, 1)
+		}
+		if got := chart.Draw(); !strings.Contains(got, c.want) {
+			t.Errorf("%v: got %s, want %s", c.zone, got, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -34,7 +35,8 @@ var timeSteps = [...]time.Duration{
 
 const day = 24 * time.Hour
 
-// drawTimes writes times below a chart, in UTC.
+// drawTimes writes times below a chart: hours in its zone, and days in UTC, as accounts
+// have them.
 func (c *Chart) drawTimes(b *strings.Builder, p *plane) {
 	span := p.to.Sub(p.from)
 	step := timeSteps[len(timeSteps)-1]
@@ -44,17 +46,19 @@ func (c *Chart) drawTimes(b *strings.Builder, p *plane) {
 			break
 		}
 	}
-	layout := "15:04"
+	layout, zone := "15:04", cmp.Or(c.Zone, time.UTC)
 	switch {
 	case step >= day:
-		layout = "2 Jan"
+		layout, zone = "2 Jan", time.UTC
 	case span > day:
 		layout = "2 Jan 15:04"
 		if span/step > 5 {
 			step *= 2
 		}
 	}
-	for t := p.from.UTC().Truncate(step); !t.After(p.to); t = t.Add(step) {
+	_, offset := p.from.In(zone).Zone()
+	shift := time.Duration(offset) * time.Second
+	for t := p.from.Add(shift).Truncate(step).Add(-shift).In(zone); !t.After(p.to); t = t.Add(step) {
 		if t.Before(p.from) {
 			continue
 		}
@@ -63,7 +67,11 @@ func (c *Chart) drawTimes(b *strings.Builder, p *plane) {
 		if x > width-50 {
 			class = "end"
 		}
-		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" class="%s">%s</text>`,
-			x, x, height-bottom, height-bottom+4, x, height-8, class, t.Format(layout))
+		at := ""
+		if step < day { // a script writes it in the reader's zone
+			at = fmt.Sprintf(` data-time="%s"`, t.UTC().Format(time.RFC3339))
+		}
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" class="%s"%s>%s</text>`,
+			x, x, height-bottom, height-bottom+4, x, height-8, class, at, t.Format(layout))
 	}
 }

@@ -30,6 +30,7 @@ func (v *Server) routes() []route.Route {
 			Rights: route.Anonymous, Class: route.Logins, Changes: true, Body: loginRequest{}, Handle: v.logIn},
 		{Method: "POST", Page: "/logout", Summary: "log out", Rights: route.OwnSession, Class: route.Writes,
 			Changes: true, Handle: v.logOut},
+		route.ZoneRoute(),
 		{Method: "GET", Pattern: "/v1/machine", Page: "/{$}", Template: "own_machine",
 			Summary: "what the pool does on this machine", Rights: route.OwnSession, Class: route.Reads,
 			View:  func(c *route.Call) (any, error) { return v.machine.Show(c.Context()) },

@@ -119,7 +119,8 @@ func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (v *Server) renderPage(w io.Writer, name string, c *route.Call, data any) error {
-	f := page.Frame{Path: c.Request.URL.Path, Query: c.Request.URL.Query(), Data: data, OwnMachine: true}
+	f := page.Frame{Path: c.Request.URL.Path, Query: c.Request.URL.Query(), Data: data, OwnMachine: true,
+		Zone: c.Zone(), Here: c.Here()}
 	if c.Session != nil {
 		f.User = c.Session.User
 	}

@@ -86,6 +86,24 @@ func newTestServer(t *testing.T, m Machine) (*Server, *http.Cookie) {
 	return v, cookie
 }
 
+// TestW10LateLink opens the link in time, and when its time is over.
+func TestW10LateLink(t *testing.T) {
+	for wait, want := range map[time.Duration]int{59 * time.Second: http.StatusCreated,
+		time.Minute: http.StatusForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			v, token, err := New(&fakeMachine{}, "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(wait) // fake time
+			answer := do(v, "POST", "/v1/session", `{"token":"`+token+`"}`, nil)
+			if answer.Code != want {
+				t.Errorf("after %v: %d %s", wait, answer.Code, answer.Body)
+			}
+		})
+	}
+}
+
 // TestForeignRequests checks that the page is for who has the link, and for no other
 // site.
 func TestForeignRequests(t *testing.T) {

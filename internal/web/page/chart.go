@@ -12,7 +12,9 @@ import (
 )
 
 // drawChart shows a chart with its title and, where it has several series, their names.
-func drawChart(c chart.Chart) template.HTML {
+// The hours below it are of a zone.
+func drawChart(c chart.Chart, zone *time.Location) template.HTML {
+	c.Zone = zone
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure class="chart"><figcaption>%s`, html.EscapeString(c.Title))
 	if len(c.Series) > 1 {

@@ -12,6 +12,9 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/web/route"
 )
 
 //go:embed template static
@@ -25,17 +28,27 @@ const partFiles = "template/parts/*.html"
 
 // Frame is what a template gets: the view, and what is around it.
 type Frame struct {
-	User string // who is logged in; empty: nobody
+	User string     // who is logged in; empty: nobody
+	Zone route.Zone // of the times on the page
 	// pages of one machine for its owner: the pool's are not there
 	OwnMachine bool
 	Path       string // of the page, for the navigation
+	Here       string // path and query of the page, for forms that lead back
 	// of the page's address, for links to the same list in another order or form
 	Query url.Values
 	Data  any // the view
 }
 
-// Set is the templates of all pages.
-type Set struct{ of map[string]*template.Template }
+// Set is the templates of all pages. Functions of templates do not know for which reader
+// they are called, so each zone has templates of its own.
+type Set struct {
+	of map[templateName]*template.Template
+}
+
+type templateName struct {
+	name  string
+	local bool // times are in the zone of this host
+}
 
 // Load parses the templates.
 func Load() (*Set, error) {
@@ -43,26 +56,31 @@ func Load() (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{map[string]*template.Template{}}
+	s := &Set{map[templateName]*template.Template{}}
 	for _, file := range names {
 		if file == layoutFile {
 			continue
 		}
-		t, err := template.New("layout.html").Funcs(functions()).ParseFS(files, layoutFile, partFiles, file)
+		t, err := template.New("layout.html").Funcs(functions(time.UTC)).ParseFS(files, layoutFile, partFiles, file)
 		if err != nil {
 			return nil, err
 		}
-		s.of[strings.TrimSuffix(path.Base(file), ".html")] = t
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		s.of[templateName{name, false}] = t
+		if t, err = t.Clone(); err != nil {
+			return nil, err
+		}
+		s.of[templateName{name, true}] = t.Funcs(functions(time.Local))
 	}
 	return s, nil
 }
 
 // Has reports whether there is a page of a name.
-func (s *Set) Has(name string) bool { return s.of[name] != nil }
+func (s *Set) Has(name string) bool { return s.of[templateName{name, false}] != nil }
 
 // Render writes a page.
 func (s *Set) Render(w io.Writer, name string, f Frame) error {
-	t := s.of[name]
+	t := s.of[templateName{name, f.Zone == route.LocalZone}]
 	if t == nil {
 		return fmt.Errorf("there is no template %q", name)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTerminalText(t *testing.T) {
@@ -42,8 +43,10 @@ func TestWords(t *testing.T) {
 		{numberText(-20000.0), "−20\u202f000"}, {byteText(int64(1 << 30)), "1GiB"}, {percentText(1, 4), "25 %"},
 		{percentText(1, 0), "–"}, {spanText(61.0), "1m01s"},
 		{string(stateMark(`running"><script>`)), `<span class="state runningscript">running&#34;&gt;&lt;script&gt;</span>`},
-		{string(timeElement("x")), "–"},
-		{string(timeElement("2026-03-01T12:00:00.500Z")),
+		{string(timeElement("2026-03-01T12:00:00.500Z", "", time.FixedZone("X", -7200))),
+			`<time datetime="2026-03-01T12:00:00Z">2026-03-01 10:00:00</time>`},
+		{string(timeElement("x", "", time.UTC)), "–"},
+		{string(timeElement("2026-03-01T12:00:00.500Z", "", time.UTC)),
 			`<time datetime="2026-03-01T12:00:00Z">2026-03-01 12:00:00</time>`},
 		{string(currentPage("/jobs/12", "/jobs")), ` aria-current="page"`}, {string(currentPage("/jobs", "/")), ""},
 		{withQuery(url.Values{"a": {"1"}, "after": {"x"}}, "sort", "name"), "?a=1&sort=name"},
@@ -65,13 +68,13 @@ func TestTemplates(t *testing.T) {
 		t.Fatalf("got %d templates", len(set.of))
 	}
 	for name := range set.of {
-		text, err := files.ReadFile("template/" + name + ".html")
+		text, err := files.ReadFile("template/" + name.name + ".html")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, bad := range []string{" style=", "<style", "<script>", " onclick", " onload", "javascript:"} {
 			if strings.Contains(string(text), bad) {
-				t.Errorf("%s has %q", name, bad)
+				t.Errorf("%s has %q", name.name, bad)
 			}
 		}
 	}

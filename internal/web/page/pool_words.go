@@ -51,6 +51,16 @@ func waitReasonTexts() map[string]string {
 		"held": "Room is held for earlier jobs", "unexplained": "Not explained yet", "other": "Other"}
 }
 
+// certaintyText writes what an estimate of a start is based on in words. It shows an
+// unknown one as it was sent.
+func certaintyText(word string) string {
+	if text, ok := map[string]string{"walltime": "walltimes of the tasks before it",
+		"prediction": "how long similar tasks took", "rate": "how fast tasks started lately"}[word]; ok {
+		return text
+	}
+	return word
+}
+
 // waitingTasks returns the sum of the tasks that wait.
 func waitingTasks(all []view.WaitReason) (n uint64) {
 	for _, w := range all {

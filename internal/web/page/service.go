@@ -26,7 +26,8 @@ func healthParts(s *document.Service) (parts []BarPart) {
 // updateParts are the tasks of a service by how far their update is, as parts of a bar.
 func updateParts(u *document.Update) (parts []BarPart) {
 	for _, s := range []struct{ name, fill string }{{"new", "fill-ok"}, {"settling", "fill-running"},
-		{"unready", "fill-warn"}, {"starting", "fill-running"}, {"waiting", "fill-warn"}, {"stopping", "fill-warn"},
+		{"unready", "fill-warn"}, {"starting", "fill-running"}, {"resizing", "fill-running"},
+		{"waiting", "fill-warn"}, {"stopping", "fill-warn"},
 		{"failed", "fill-bad"}, {"old", "fill-idle"}, {"excluded", "fill-free"}} {
 		if n := u.Tasks[s.name]; n > 0 {
 			parts = append(parts, BarPart{float64(n), s.fill, fmt.Sprintf("%d %s", n, s.name)})

@@ -14,12 +14,16 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/web/chart"
 )
 
-// functions are what templates can call.
-func functions() template.FuncMap {
+// functions are what templates can call. Times are written in the zone.
+func functions(zone *time.Location) template.FuncMap {
 	return template.FuncMap{
-		"current": currentPage, "state": stateMark, "time": timeElement, "ago": agoElement, "bytes": byteText,
+		"current": currentPage, "state": stateMark,
+		"time":   func(at string) template.HTML { return timeElement(at, "", zone) },
+		"ago":    func(at string) template.HTML { return timeElement(at, ` data-form="ago"`, zone) },
+		"bytes":  byteText,
 		"number": numberText, "span": spanText, "milliseconds": millisecondText, "percent": percentText,
 		"stack": stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
 		"list": func(parts ...any) []any { return parts },
@@ -29,10 +33,12 @@ func functions() template.FuncMap {
 		"health": healthParts, "updated": updateParts, "hostport": hostPort,
 		"counts": countParts, "terminal": TerminalText,
 		"amounts": amountParts, "sizes": sizeParts,
-		"stacked": func(all []BarPart) template.HTML { return stackBar(all...) },
-		"reason":  waitReasonText, "waiting": waitingTasks,
-		"chart": drawChart, "length": stepText,
-		"later": laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
+		"stacked":   func(all []BarPart) template.HTML { return stackBar(all...) },
+		"certainty": certaintyText, "class": func(i int) float64 { return math.Ldexp(1, min(i, 62)) },
+		"reason": waitReasonText, "waiting": waitingTasks,
+		"chart":  func(c chart.Chart) template.HTML { return drawChart(c, zone) },
+		"length": stepText,
+		"later":  laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
 	}
 }
 
@@ -55,19 +61,15 @@ func stateMark(word string) template.HTML {
 	return template.HTML(`<span class="state ` + class + `">` + template.HTMLEscapeString(word) + `</span>`)
 }
 
-// timeElement shows a time of a document, which a script writes in the reader's zone.
-func timeElement(at string) template.HTML { return timeOf(at, "") }
-
-// agoElement shows how long a time is past, once a script has seen it.
-func agoElement(at string) template.HTML { return timeOf(at, ` data-form="ago"`) }
-
-func timeOf(at, form string) template.HTML {
+// timeElement shows a time of a document in a zone. A script writes it in the reader's
+// zone, or with the form how long it is past.
+func timeElement(at, form string, zone *time.Location) template.HTML {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return "–"
 	}
 	return template.HTML(fmt.Sprintf(`<time datetime="%s"%s>%s</time>`, t.UTC().Format(time.RFC3339), form,
-		t.UTC().Format("2006-01-02 15:04:05")))
+		t.In(zone).Format("2006-01-02 15:04:05")))
 }
 
 // byteText shows a size in bytes.

@@ -216,11 +216,17 @@ func (c *Call) LoginCookie() string {
 
 // Redirect sends the browser to a page of this server after a form.
 func (c *Call) Redirect(path string) error {
-	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
+	if !isOwnPath(path) {
 		return fmt.Errorf("%w: redirect to %q", roost.Internal, path)
 	}
 	http.Redirect(c.Writer, c.Request, path, http.StatusSeeOther)
 	return nil
+}
+
+// isOwnPath reports whether a browser that is led to a path stays at this server.
+func isOwnPath(path string) bool {
+	isHarmful := func(r rune) bool { return r == '\\' || r < ' ' || r == 0x7f }
+	return strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && !strings.ContainsFunc(path, isHarmful)
 }
 
 // Stream answers with pieces as they come. begin sets the headers, before the first

@@ -32,9 +32,11 @@ const (
 type Store struct {
 	socket string // of the schedd's logins
 	tokens *tokenFile
-	local  *secretDigest // of the token of OpenLocal; nil: it was used, or there is none
 	log    *slog.Logger
 	now    func() time.Time
+
+	local      *secretDigest // of the token of OpenLocal; nil: it was used, or there is none
+	localUntil time.Time     // end of its life
 
 	mu       sync.Mutex
 	sessions map[secretDigest]*Session

@@ -35,9 +35,17 @@ type Simulator struct{ Program string }
 // are those of the command, each with its value behind "=". What is wrong with them is an
 // error of kind roost.Invalid or roost.NotFound.
 func (s Simulator) WhatIf(ctx context.Context, checkpoint []byte, flags []string) ([]byte, error) {
+	return s.run(ctx, checkpoint, append(append([]string{"sim", "whatif", "--json"}, flags...), "--", "-"))
+}
+
+// Show runs roost sim show on a checkpoint of a cell and returns its document.
+func (s Simulator) Show(ctx context.Context, checkpoint []byte) ([]byte, error) {
+	return s.run(ctx, checkpoint, []string{"sim", "show", "--json", "--", "-"})
+}
+
+func (s Simulator) run(ctx context.Context, checkpoint []byte, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, childTimeout)
 	defer cancel()
-	args := append(append([]string{"sim", "whatif", "--json"}, flags...), "--", "-")
 	cmd := exec.CommandContext(ctx, s.Program, args...)
 	cmd.Stdin, cmd.Env, cmd.Dir = bytes.NewReader(checkpoint), []string{"GOMEMLIMIT=" + childHeap, "GOMAXPROCS=1"}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}

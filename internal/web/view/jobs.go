@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/web/chart"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -139,6 +141,9 @@ type JobDetail struct {
 	// what to request next time, in the words of roost show; of one task
 	Hints []string `json:"hints,omitempty"`
 
+	// how far it is; null: it has ended, has one task, or is a service
+	Progress *document.Progress `json:"progress,omitempty"`
+
 	// when runs are made of a job that has a schedule
 	Schedule *document.Schedule `json:"schedule,omitempty"`
 
@@ -146,6 +151,7 @@ type JobDetail struct {
 	Tasks          []document.Job              `json:"-"` // of a service
 	Runs           []document.Job              `json:"-"` // the newest of a job with a schedule
 	UpdateCommands []string                    `json:"-"`
+	ScaleCharts    []chart.Chart               `json:"-"` // of a service whose number of tasks follows its load
 	Usage          JobUsage                    `json:"-"`
 	Checkpoints    document.CheckpointTimeline `json:"-"`
 	Preemption     document.PreemptionChain    `json:"-"`
@@ -162,6 +168,9 @@ func Job(c *route.Call) (any, error) {
 		return nil, err
 	}
 	d := JobDetail{Version: document.Version, Job: document.JobOf(status, isTaskID(id))}
+	if !isOneTask(status) {
+		d.Progress = document.ProgressOf(&d.Job, time.Now())
+	}
 	if status.GetState() != "" {
 		if d.Hints, err = hintsOf(c, status); err != nil {
 			return nil, err
@@ -277,6 +286,9 @@ func findRow(c *route.Call, id string, query *wire.QueryRequest) (status *wire.J
 		}
 		return nil
 	})
+	if errors.Is(err, roost.NotFound) { // whether it is not there or not shown, the answer is the same
+		status, err = nil, nil
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -3,7 +3,9 @@ package view
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -26,6 +28,7 @@ type NodeMap struct {
 	Job, Owner string      `json:"-"` // whose tasks are marked
 	Marked     int         `json:"-"` // machines that have some
 	Query      string      `json:"-"` // of the addresses of bytes and names
+	IsPast     bool        `json:"-"` // the page has bytes and names in itself, and they do not change
 	nodes      []mapMember // in the order of the map
 }
 
@@ -41,7 +44,7 @@ type MapGroup struct {
 
 // mapMember is a machine in the map.
 type mapMember struct {
-	*poolNode
+	*document.Node
 	group  string
 	marked bool
 }
@@ -78,13 +81,11 @@ func (p *Pool) MapBytes(c *route.Call) error {
 
 // nodeMap makes the map that a call asks for.
 func (p *Pool) nodeMap(c *route.Call) (*NodeMap, error) {
-	m := &NodeMap{Version: document.Version, By: cmp.Or(c.QueryValue("by"), "rack"), Job: c.QueryValue("job"),
-		Owner: c.QueryValue("owner"), Groups: []MapGroup{}}
-	groupOf, ok := map[string]func(*poolNode) string{"rack": func(n *poolNode) string { return n.rack },
-		"class": func(n *poolNode) string { return n.class }, "none": func(*poolNode) string { return "" }}[m.By]
-	if !ok {
-		return nil, fmt.Errorf("by: %w: there are rack, class and none", roost.Invalid)
+	m, err := newNodeMap(c.QueryValue("by"))
+	if err != nil {
+		return nil, err
 	}
+	m.Job, m.Owner = c.QueryValue("job"), c.QueryValue("owner")
 	marked, err := markedNodes(c, m.Job, m.Owner)
 	if err != nil {
 		return nil, err
@@ -94,20 +95,30 @@ func (p *Pool) nodeMap(c *route.Call) (*NodeMap, error) {
 		return nil, err
 	}
 	c.AsOf = s.at
-	m.nodes = make([]mapMember, 0, len(s.nodes)+len(s.down))
 	for _, nodes := range [][]poolNode{s.nodes, s.down} {
 		for i := range nodes {
-			n := &nodes[i]
-			m.nodes = append(m.nodes, mapMember{n, groupOf(n), marked[n.Name]})
+			m.add(&nodes[i].Node, marked[nodes[i].Name])
 		}
 	}
-	slices.SortStableFunc(m.nodes, func(a, b mapMember) int {
-		return cmp.Or(document.CompareNames(a.group, b.group), comparePoolNodes(*a.poolNode, *b.poolNode))
-	})
 	m.addGroups()
 	q := c.Request.URL.Query()
 	m.Query = q.Encode()
 	return m, nil
+}
+
+// newNodeMap returns a map without machines. Empty stands for racks.
+func newNodeMap(by string) (*NodeMap, error) {
+	m := &NodeMap{Version: document.Version, By: cmp.Or(by, "rack"), Groups: []MapGroup{}}
+	if !slices.Contains([]string{"rack", "class", "none"}, m.By) {
+		return nil, fmt.Errorf("by: %w: there are rack, class and none", roost.Invalid)
+	}
+	return m, nil
+}
+
+// add adds a machine.
+func (m *NodeMap) add(n *document.Node, marked bool) {
+	group := map[string]string{"rack": n.Rack, "class": n.Class}[m.By]
+	m.nodes = append(m.nodes, mapMember{n, group, marked})
 }
 
 // maxMarking bounds the tasks whose machines are marked.
@@ -138,8 +149,11 @@ func markedNodes(c *route.Call, job, owner string) (map[string]bool, error) {
 	return marked, err
 }
 
-// addGroups sums up the machines by group.
+// addGroups orders the machines, and sums them up by group.
 func (m *NodeMap) addGroups() {
+	slices.SortStableFunc(m.nodes, func(a, b mapMember) int {
+		return cmp.Or(document.CompareNames(a.group, b.group), document.CompareNames(a.Name, b.Name))
+	})
 	order := sha256.New()
 	for i := range m.nodes {
 		n := &m.nodes[i]
@@ -153,8 +167,8 @@ func (m *NodeMap) addGroups() {
 			g.Cores.Down += n.Cpus.Total
 			g.GPUs.Down += n.GPUs.Total
 		} else {
-			g.Cores.add(&n.Node, n.Cpus)
-			g.GPUs.add(&n.Node, n.GPUs)
+			g.Cores.add(n.Node, n.Cpus)
+			g.GPUs.add(n.Node, n.GPUs)
 		}
 		if n.marked {
 			g.Marked++
@@ -163,6 +177,24 @@ func (m *NodeMap) addGroups() {
 		fmt.Fprintf(order, "%q %q\n", n.group, n.Name)
 	}
 	m.Total, m.Order = len(m.nodes), hex.EncodeToString(order.Sum(nil)[:8])
+}
+
+// Encoded returns the bytes of the map for an attribute of a page. A page of a past
+// instant has them in itself, with the names: to ask again would simulate again.
+func (m *NodeMap) Encoded() string { return base64.StdEncoding.EncodeToString(m.bytes()) }
+
+// Names returns the names of the machines by group, as JSON for an attribute of a page.
+func (m *NodeMap) Names() (string, error) {
+	type group struct {
+		Name  string   `json:"name"`
+		Nodes []string `json:"nodes"`
+	}
+	all := make([]group, len(m.Groups))
+	for i := range m.Groups {
+		all[i] = group{m.Groups[i].Name, m.Groups[i].Nodes}
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
 }
 
 // bytes returns the machines as a script draws them.

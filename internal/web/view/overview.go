@@ -17,11 +17,14 @@ type Overview struct {
 	Node    string    `json:"node"`
 	Program string    `json:"program"` // version of the schedd
 	Started time.Time `json:"started"`
-	// tasks of the schedd that answers
+	// tasks of all schedds that answer
 	Queued  uint64 `json:"queued_tasks"`
 	Running uint64 `json:"running_tasks"`
+	// how many schedds these are, and those that do not answer
+	Schedds int      `json:"schedds"`
+	Silent  []string `json:"silent_schedds,omitempty"`
 
-	// ready tasks of that schedd by the reason that excludes most machines, the most
+	// ready tasks of those schedds by the reason that excludes most machines, the most
 	// frequent first
 	Waiting []WaitReason `json:"waiting"`
 	Oldest  []OldestWait `json:"oldest_waiting"` // one of each band
@@ -90,18 +93,13 @@ func (p *Pool) Overview(c *route.Call) (any, error) {
 	o := Overview{Version: document.Version, Nodes: map[string]int{}, Waiting: []WaitReason{},
 		Oldest: []OldestWait{}}
 	err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
-		h, err := s.Health(ctx, &wire.HealthRequest{Waiting: true})
+		h, err := s.Health(ctx, &wire.HealthRequest{Waiting: true, PoolWaits: true})
 		if err != nil {
 			return err
 		}
 		o.Node, o.Program, o.Started = h.GetName(), h.GetVersion(), document.TimeOfNanos(h.GetStarted()).UTC()
-		o.Queued, o.Running, o.Problems = h.GetQueuedTasks(), h.GetRunningTasks(), fewProblems(h.GetProblems())
-		for _, w := range h.GetWaiting() {
-			o.Waiting = append(o.Waiting, WaitReason{w.GetReason(), w.GetTasks()})
-		}
-		for _, w := range h.GetOldest() {
-			o.Oldest = append(o.Oldest, OldestWait{w.GetBand(), w.GetId(), time.Unix(0, w.GetSince()).UTC()})
-		}
+		o.Problems = fewProblems(h.GetProblems())
+		o.addWaits(h)
 		o.Collector = DaemonState{h.GetCollectorOk(), h.GetCollector()}
 		o.Negotiator = DaemonState{h.GetNegotiatorOk(), h.GetNegotiator()}
 		return nil
@@ -132,6 +130,24 @@ func (p *Pool) Overview(c *route.Call) (any, error) {
 		o.GPUs.Down += n.GPUs.Total
 	}
 	return o, nil
+}
+
+// addWaits adds what the tasks of all schedds wait for. A schedd of an older version
+// knows its own only.
+func (o *Overview) addWaits(h *wire.HealthReply) {
+	waits, schedds := h.GetPoolWaits(), int(h.GetPoolSchedds())
+	if waits == nil {
+		waits, schedds = &wire.WaitSummary{Waiting: h.GetWaiting(), Oldest: h.GetOldest(),
+			QueuedTasks: h.GetQueuedTasks(), RunningTasks: h.GetRunningTasks()}, 1
+	}
+	o.Queued, o.Running, o.Schedds = waits.GetQueuedTasks(), waits.GetRunningTasks(), schedds
+	o.Silent = fewProblems(h.GetSilentSchedds())
+	for _, w := range waits.GetWaiting() {
+		o.Waiting = append(o.Waiting, WaitReason{w.GetReason(), w.GetTasks()})
+	}
+	for _, w := range waits.GetOldest() {
+		o.Oldest = append(o.Oldest, OldestWait{w.GetBand(), w.GetId(), time.Unix(0, w.GetSince()).UTC()})
+	}
 }
 
 // maxProblems bounds the problems of a schedd that are shown. Of a large pool that is

@@ -2,8 +2,6 @@ package view
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,8 +97,8 @@ type NodeFilter struct {
 
 // admits reports whether a machine is in the list. The search is in lower case.
 func (f *NodeFilter) admits(n *poolNode) bool {
-	return (f.State == "" || n.State == f.State) && (f.Rack == "" || n.rack == f.Rack) &&
-		(f.Class == "" || n.class == f.Class) && strings.Contains(strings.ToLower(n.Name), f.Search)
+	return (f.State == "" || n.State == f.State) && (f.Rack == "" || n.Rack == f.Rack) &&
+		(f.Class == "" || n.Class == f.Class) && strings.Contains(strings.ToLower(n.Name), f.Search)
 }
 
 // Nodes returns the view of the machines.
@@ -139,8 +137,15 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 type NodeDetail struct {
 	Version     int            `json:"v"`
 	Node        document.Node  `json:"node"`
+	Drained     *DrainMark     `json:"drained,omitempty"` // of a node that is drained
 	Tasks       []document.Job `json:"tasks"`
 	Unreachable []Unreachable  `json:"unreachable,omitempty"`
+}
+
+// DrainMark is who drained a node, and when.
+type DrainMark struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
 }
 
 // maxNodeTasks bounds the tasks of one machine that are shown.
@@ -148,17 +153,16 @@ const maxNodeTasks = 2000
 
 // Node returns the view of one machine.
 func (p *Pool) Node(c *route.Call) (any, error) {
-	name := c.PathValue("node")
 	d := NodeDetail{Version: document.Version, Tasks: []document.Job{}}
 	s, err := p.snapshot(c)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(s.nodes, func(n poolNode) bool { return strings.EqualFold(n.Name, name) })
-	if i < 0 {
-		return nil, fmt.Errorf("node %.80q: %w: there is none of that name; see roost nodes", name, roost.NotFound)
+	i, err := s.indexOf(c.PathValue("node"))
+	if err != nil {
+		return nil, err
 	}
-	d.Node = s.nodes[i].Node
+	d.Node, d.Drained = s.nodes[i].Node, s.nodes[i].drained
 	constraint := roost.AttrName + " == " + classad.StringValue(d.Node.Name).String()
 	if err := eachNode(c, &wire.AdQuery{Type: "Machine", Constraint: constraint, Limit: 1}, func(n poolNode) {
 		n.State, n.Drain, n.Comment = d.Node.State, d.Node.Drain, d.Node.Comment

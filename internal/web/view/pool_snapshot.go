@@ -23,29 +23,17 @@ type poolSnapshot struct {
 	err   error
 }
 
-// poolNode is a machine with where it is and what it lends.
+// poolNode is a machine with what it lends.
 type poolNode struct {
 	document.Node
-	class, rack string
 	// cores and bytes that its tasks requested and do not use, on offer to other tasks
 	reclaimedCPUs, reclaimedMemory float64
+	drained                        *DrainMark
 }
-
-// Attributes that administrators may give machines, for views and metrics.
-const (
-	rackAttr      = "Rack"
-	nodeClassAttr = "NodeClass"
-)
 
 // poolNodeOf reads the ad of a machine.
 func poolNodeOf(ad *classad.Ad) poolNode {
 	n := poolNode{Node: document.NodeOf(ad)}
-	n.rack, _ = ad.Str(rackAttr)
-	n.class, _ = ad.Str(nodeClassAttr)
-	if models, _ := ad.Strings(roost.AttrGpuModels); n.class == "" && len(models) > 0 {
-		n.class = models[0]
-	}
-	n.class = cmp.Or(n.class, n.Arch)
 	n.reclaimedCPUs, _ = ad.Real(roost.AttrReclaimedCpus)
 	n.reclaimedMemory, _ = ad.Real(roost.AttrReclaimedMemory)
 	n.reclaimedMemory *= float64(roost.MiB)
@@ -128,7 +116,8 @@ func nodeAttributes() []string {
 		roost.AttrGpus, roost.AttrTotalGpus, roost.AttrMemory, roost.AttrTotalMemory, roost.AttrDisk,
 		roost.AttrTotalDisk, roost.AttrNumRunning, roost.AttrNumClaims, roost.AttrArch, roost.AttrOpSys,
 		roost.AttrVersion, roost.AttrOwnerBusyReason, roost.AttrOwnerBusy,
-		roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, rackAttr, nodeClassAttr, roost.AttrGpuModels}
+		roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, document.RackAttr, document.NodeClassAttr,
+		roost.AttrGpuModels}
 }
 
 func readPool(c *route.Call) poolSnapshot {
@@ -169,6 +158,7 @@ func (s *poolSnapshot) markDrains(c *route.Call) {
 		for _, d := range drains {
 			if n := at[d.Object.Node]; n != nil && d.Object.Contains(s.at) {
 				n.State, n.Drain = "drained", cmp.Or(d.Object.Reason, "no reason was given")
+				n.drained = &DrainMark{By: d.By, At: d.At}
 			}
 		}
 	}

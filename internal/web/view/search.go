@@ -3,7 +3,9 @@ package view
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
@@ -21,7 +23,7 @@ type SearchResult struct {
 
 // Hit is one thing that was found.
 type Hit struct {
-	Kind string `json:"kind"` // "job" or "node"
+	Kind string `json:"kind"` // "job", "user" or "node"
 	ID   string `json:"id"`
 	Text string `json:"text"` // what it is, in a few words
 }
@@ -30,9 +32,11 @@ type Hit struct {
 const (
 	maxHits       = 20
 	maxSearchWord = 128
+	// how far back jobs that have ended are found by name
+	searchSpan = 7 * 24 * time.Hour
 )
 
-// Search finds jobs by id or name, and nodes by a part of their name.
+// Search finds jobs by id or name, users with jobs, and nodes by a part of their name.
 func (p *Pool) Search(c *route.Call) (any, error) {
 	word := strings.TrimSpace(c.QueryValue("q"))
 	if len(word) > maxSearchWord {
@@ -46,13 +50,19 @@ func (p *Pool) Search(c *route.Call) (any, error) {
 	if word[0] >= '0' && word[0] <= '9' {
 		query = &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{word}}, History: true, Limit: maxHits}
 	}
-	_, err := queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
-		text := s.GetName() + ", " + document.StateOf(s) + ", of " + s.GetOwner()
-		r.Hits = append(r.Hits, Hit{"job", s.GetId(), text})
-		return nil
-	})
-	if err != nil && !errors.Is(err, roost.NotFound) && !errors.Is(err, roost.Invalid) {
+	err := r.addJobs(c, query)
+	if err == nil && len(r.Hits) < maxHits && query.GetNamePart() != "" { // also those that have ended
+		query.History, query.Since = true, time.Now().Add(-searchSpan).UnixNano()
+		r.Hits = r.Hits[:0]
+		err = r.addJobs(c, query)
+	}
+	if err != nil {
 		return nil, err
+	}
+	if text, err := findUser(c, word); err != nil {
+		return nil, err
+	} else if text != "" {
+		r.Hits = slices.Insert(r.Hits, 0, Hit{"user", word, text})
 	}
 	pool, err := p.snapshot(c)
 	if err != nil {
@@ -64,4 +74,35 @@ func (p *Pool) Search(c *route.Call) (any, error) {
 		}
 	}
 	return r, nil
+}
+
+// addJobs adds the jobs that a query finds.
+func (r *SearchResult) addJobs(c *route.Call, query *wire.QueryRequest) error {
+	_, err := queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
+		if len(r.Hits) < maxHits {
+			text := s.GetName() + ", " + document.StateOf(s) + ", of " + s.GetOwner()
+			r.Hits = append(r.Hits, Hit{"job", s.GetId(), text})
+		}
+		return nil
+	})
+	if errors.Is(err, roost.NotFound) || errors.Is(err, roost.Invalid) {
+		return nil
+	}
+	return err
+}
+
+// findUser describes the user of a name in a few words. It returns "" if nobody of that
+// name has jobs that the caller may see.
+func findUser(c *route.Call, name string) (text string, err error) {
+	query := &wire.QueryRequest{Newest: true, Owners: []string{name}, Limit: 1}
+	_, err = queryPool(c, &wire.PoolQuery{Query: query}, func(s *wire.JobStatus) error {
+		if text == "" && s.GetOwner() == name {
+			text = "a user; the newest job is " + s.GetId()
+		}
+		return nil
+	})
+	if errors.Is(err, roost.NotFound) || errors.Is(err, roost.Invalid) {
+		err = nil
+	}
+	return text, err
 }

@@ -33,26 +33,45 @@ const (
 	maxNameQuery = 256 // bytes of a condition
 )
 
-// Names shows where the tasks of services are reached.
-func Names(c *route.Call) (any, error) {
+// nameFilterOf reads what the address says.
+func nameFilterOf(c *route.Call) (NameFilter, error) {
 	f := NameFilter{Owner: c.QueryValue("owner"), Name: c.QueryValue("name"), Job: c.QueryValue("job")}
 	for _, text := range []string{f.Owner, f.Name, f.Job} {
 		if len(text) > maxNameQuery {
-			return nil, fmt.Errorf("%.40q: %w: it is too long", text, roost.Invalid)
+			return f, fmt.Errorf("%.40q: %w: it is too long", text, roost.Invalid)
 		}
 	}
-	l := NameList{Version: document.Version, Endpoints: []document.Endpoint{}, Filter: f}
+	return f, nil
+}
+
+// readNames calls add with each endpoint that the collectors know.
+func readNames(c *route.Call, f NameFilter, add func(document.Endpoint) error) error {
 	query := &wire.NamesQuery{Owner: f.Owner, Name: f.Name, Job: f.Job}
-	err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
+	return ask(c, func(ctx context.Context, s wire.ScheddClient) error {
 		stream, err := s.Names(ctx, query)
 		return drain(stream, err, func(u *wire.NamesUpdate) error {
 			for _, e := range u.GetEndpoints() {
-				if l.Truncated = len(l.Endpoints) >= maxNames; !l.Truncated {
-					l.Endpoints = append(l.Endpoints, document.EndpointOf(e))
+				if err := add(document.EndpointOf(e)); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
+	})
+}
+
+// Names shows where the tasks of services are reached.
+func Names(c *route.Call) (any, error) {
+	f, err := nameFilterOf(c)
+	if err != nil {
+		return nil, err
+	}
+	l := NameList{Version: document.Version, Endpoints: []document.Endpoint{}, Filter: f}
+	err = readNames(c, f, func(e document.Endpoint) error {
+		if l.Truncated = len(l.Endpoints) >= maxNames; !l.Truncated {
+			l.Endpoints = append(l.Endpoints, e)
+		}
+		return nil
 	})
 	slices.SortFunc(l.Endpoints, func(a, b document.Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Job, b.Job),
@@ -98,6 +117,7 @@ func scheduledRuns(c *route.Call, status *wire.JobStatus) (runs []document.Job, 
 // addService adds what the page of a service, or of a job with a schedule, has besides.
 func (d *JobDetail) addService(c *route.Call, status *wire.JobStatus) (err error) {
 	d.UpdateCommands = updateCommands(d.Job.Update)
+	d.ScaleCharts = scaleCharts(status.GetService().GetAutoscale())
 	if d.Tasks, err = serviceTasks(c, status); err == nil && d.Schedule != nil {
 		d.Runs, err = scheduledRuns(c, status)
 	}
@@ -131,12 +151,20 @@ func (r *ActRequest) checkUpdate() error {
 	return nil
 }
 
-// updateCommands lists the words that a user can say about an update in a state.
+// updateCommands lists the words that a user can say about an update. One without a
+// revision before, such as a restart of all tasks, cannot be undone.
 func updateCommands(u *document.Update) []string {
 	if u == nil {
 		return nil
 	}
-	switch u.State {
+	return slices.DeleteFunc(stateCommands(u.State), func(word string) bool {
+		return word == update.Undo.String() && u.Before == 0
+	})
+}
+
+// stateCommands lists the words that a user can say about an update in a state.
+func stateCommands(state string) []string {
+	switch state {
 	case update.Rolling.String():
 		return []string{"pause", "undo", "abort"}
 	case update.Paused.String():

@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"os/user"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/etc"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/translate"
 	"github.com/roost-batch/roost/internal/web/jobtext"
@@ -49,6 +51,7 @@ type SubmitForm struct {
 	Request SubmitRequest  `json:"request"`
 	Problem *route.Problem `json:"problem,omitempty"` // what was wrong
 	Plan    *Plan          `json:"plan,omitempty"`
+	Sample  string         `json:"-"` // whose text it has
 }
 
 // Formats lists the formats of job files.
@@ -56,9 +59,29 @@ func (SubmitForm) Formats() []string {
 	return append([]string{"hcl", "auto"}, translate.Dialects()...)
 }
 
-// ShowSubmitForm shows the page for a new job.
-func ShowSubmitForm(*route.Call) (any, error) {
-	return SubmitForm{Version: document.Version, Key: rand.Text(), Request: SubmitRequest{Format: "hcl"}}, nil
+// Samples lists the sample job files by name.
+func (SubmitForm) Samples() (names []string) {
+	files, _ := etc.JobFiles.ReadDir("jobs") // they are in the program
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".hcl"))
+	}
+	return names
+}
+
+// ShowSubmitForm shows the page for a new job, with the text of a sample if the address
+// names one.
+func ShowSubmitForm(c *route.Call) (any, error) {
+	f := SubmitForm{Version: document.Version, Key: rand.Text(), Request: SubmitRequest{Format: "hcl"}}
+	name := c.QueryValue("sample")
+	if name == "" {
+		return f, nil
+	}
+	if !slices.Contains(f.Samples(), name) {
+		return nil, fmt.Errorf("sample %.40q: %w: there are %s", name, roost.NotFound, strings.Join(f.Samples(), ", "))
+	}
+	text, err := etc.JobFiles.ReadFile("jobs/" + name + ".hcl")
+	f.Sample, f.Request.Text = name, string(text)
+	return f, err
 }
 
 // Plan is what a job file would submit.
@@ -104,7 +127,7 @@ func (s Submitter) Submit(c *route.Call) error {
 	}
 	if err != nil && c.IsPage {
 		p := route.ProblemOf(err)
-		return c.ShowPage(p.Status, "submit", SubmitForm{document.Version, key, body, p, nil})
+		return c.ShowPage(p.Status, "submit", SubmitForm{document.Version, key, body, p, nil, ""})
 	}
 	if err != nil {
 		return err

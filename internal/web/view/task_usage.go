@@ -80,11 +80,21 @@ func jobUsageOf(c *route.Call, row *wire.JobStatus, most int) JobUsage {
 
 // askAccounts asks the accountant for the lines of a report.
 func askAccounts[T any](c *route.Call, q query.Query, patience time.Duration) (lines []T, err error) {
+	err = eachAccountsLine(c, q, patience, func(l *T) error {
+		lines = append(lines, *l)
+		return nil
+	})
+	return lines, err
+}
+
+// eachAccountsLine asks the accountant for a report and calls f with each line as it
+// comes.
+func eachAccountsLine[T any](c *route.Call, q query.Query, patience time.Duration, f func(*T) error) error {
 	text, err := json.Marshal(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = ask(c, func(ctx context.Context, s wire.ScheddClient) error {
+	return ask(c, func(ctx context.Context, s wire.ScheddClient) error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		stream, err := s.Accounting(ctx, &wire.AccountingQuery{Query: text})
@@ -94,12 +104,13 @@ func askAccounts[T any](c *route.Call, q query.Query, patience time.Duration) (l
 				if err := json.Unmarshal(line, &l); err != nil {
 					return fmt.Errorf("%w: the answer of the accountant cannot be read: %w", roost.Internal, err)
 				}
-				lines = append(lines, l)
+				if err := f(&l); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
 	})
-	return lines, err
 }
 
 // maxSamples bounds how many tasks of a job are looked at for hints, as for roost show.

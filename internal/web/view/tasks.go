@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -271,19 +270,3 @@ func readLog(c *route.Call, r *wire.LogsRequest, f func(data []byte, at int64) b
 
 // errEnough ends a stream early.
 var errEnough = fmt.Errorf("%w: enough was read", roost.Internal)
-
-// Progress of a job, for pages: how much of it is done, and when it may be.
-type Progress struct {
-	Done, Total int
-	Left        time.Duration // 0: unknown
-}
-
-// ProgressOf estimates when a job ends from how fast its tasks have ended so far.
-func ProgressOf(j document.Job, now time.Time) Progress {
-	p := Progress{Done: int(j.Counts[roost.Completed.String()] + j.Counts[roost.Removed.String()]), Total: int(j.Tasks)}
-	began, err := time.Parse(time.RFC3339, j.Started)
-	if err == nil && p.Done > 0 && p.Done < p.Total {
-		p.Left = time.Duration(float64(now.Sub(began)) / float64(p.Done) * float64(p.Total-p.Done))
-	}
-	return p
-}

@@ -200,7 +200,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -265,7 +265,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type Resources struct {
@@ -425,8 +425,11 @@ type ExitStatus struct {
 	OwnFiles bool `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"`
 	// of CAUSE_RESTORE: no honest machine makes such an image, so the machine that made it
 	// is suspected
-	ForgedImage   bool             `protobuf:"varint,12,opt,name=forged_image,json=forgedImage,proto3" json:"forged_image,omitempty"`
-	Preemptor     *PreemptionParty `protobuf:"bytes,13,opt,name=preemptor,proto3" json:"preemptor,omitempty"` // of CAUSE_PREEMPTED: for whom it made room; absent: unknown
+	ForgedImage bool             `protobuf:"varint,12,opt,name=forged_image,json=forgedImage,proto3" json:"forged_image,omitempty"`
+	Preemptor   *PreemptionParty `protobuf:"bytes,13,opt,name=preemptor,proto3" json:"preemptor,omitempty"` // of CAUSE_PREEMPTED: for whom it made room; absent: unknown
+	// of CAUSE_MACHINE: the program ran, or may have run, though nothing else says so
+	Begun         bool          `protobuf:"varint,14,opt,name=begun,proto3" json:"begun,omitempty"`
+	Stored        *StoredOutput `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"` // what it wrote that is on the checkpoint server; absent: nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +555,90 @@ func (x *ExitStatus) GetPreemptor() *PreemptionParty {
 	return nil
 }
 
+func (x *ExitStatus) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
+func (x *ExitStatus) GetStored() *StoredOutput {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
+// StoredOutput is the output of an attempt that is on the checkpoint server. Nodes never
+// send it.
+type StoredOutput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	OutBytes      int64                  `protobuf:"varint,1,opt,name=out_bytes,json=outBytes,proto3" json:"out_bytes,omitempty"`    // of standard output
+	ErrBytes      int64                  `protobuf:"varint,2,opt,name=err_bytes,json=errBytes,proto3" json:"err_bytes,omitempty"`    // of standard error
+	Files         int64                  `protobuf:"varint,3,opt,name=files,proto3" json:"files,omitempty"`                          // output files and directories
+	FileBytes     int64                  `protobuf:"varint,4,opt,name=file_bytes,json=fileBytes,proto3" json:"file_bytes,omitempty"` // of these together
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredOutput) Reset() {
+	*x = StoredOutput{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredOutput) ProtoMessage() {}
+
+func (x *StoredOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
+func (*StoredOutput) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StoredOutput) GetOutBytes() int64 {
+	if x != nil {
+		return x.OutBytes
+	}
+	return 0
+}
+
+func (x *StoredOutput) GetErrBytes() int64 {
+	if x != nil {
+		return x.ErrBytes
+	}
+	return 0
+}
+
+func (x *StoredOutput) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *StoredOutput) GetFileBytes() int64 {
+	if x != nil {
+		return x.FileBytes
+	}
+	return 0
+}
+
 // PreemptionParty is a job that displaced another, or that was displaced.
 type PreemptionParty struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -564,7 +651,7 @@ type PreemptionParty struct {
 
 func (x *PreemptionParty) Reset() {
 	*x = PreemptionParty{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +663,7 @@ func (x *PreemptionParty) String() string {
 func (*PreemptionParty) ProtoMessage() {}
 
 func (x *PreemptionParty) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +676,7 @@ func (x *PreemptionParty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptionParty.ProtoReflect.Descriptor instead.
 func (*PreemptionParty) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{3}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PreemptionParty) GetJob() string {
@@ -639,7 +726,7 @@ type TaskUsage struct {
 
 func (x *TaskUsage) Reset() {
 	*x = TaskUsage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +738,7 @@ func (x *TaskUsage) String() string {
 func (*TaskUsage) ProtoMessage() {}
 
 func (x *TaskUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +751,7 @@ func (x *TaskUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUsage.ProtoReflect.Descriptor instead.
 func (*TaskUsage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskUsage) GetTime() int64 {
@@ -799,7 +886,7 @@ type UsageWindow struct {
 
 func (x *UsageWindow) Reset() {
 	*x = UsageWindow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +898,7 @@ func (x *UsageWindow) String() string {
 func (*UsageWindow) ProtoMessage() {}
 
 func (x *UsageWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +911,7 @@ func (x *UsageWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageWindow.ProtoReflect.Descriptor instead.
 func (*UsageWindow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UsageWindow) GetBegin() int64 {
@@ -909,7 +996,7 @@ type LoginTokenRequest struct {
 
 func (x *LoginTokenRequest) Reset() {
 	*x = LoginTokenRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1008,7 @@ func (x *LoginTokenRequest) String() string {
 func (*LoginTokenRequest) ProtoMessage() {}
 
 func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1021,7 @@ func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenRequest.ProtoReflect.Descriptor instead.
 func (*LoginTokenRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LoginTokenRequest) GetLife() int64 {
@@ -970,7 +1057,7 @@ type LoginTokenReply struct {
 
 func (x *LoginTokenReply) Reset() {
 	*x = LoginTokenReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1069,7 @@ func (x *LoginTokenReply) String() string {
 func (*LoginTokenReply) ProtoMessage() {}
 
 func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1082,7 @@ func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenReply.ProtoReflect.Descriptor instead.
 func (*LoginTokenReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoginTokenReply) GetAddress() string {
@@ -1042,7 +1129,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1141,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1154,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoginRequest) GetSecret() []byte {
@@ -1124,7 +1211,7 @@ type LoginReply struct {
 
 func (x *LoginReply) Reset() {
 	*x = LoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1223,7 @@ func (x *LoginReply) String() string {
 func (*LoginReply) ProtoMessage() {}
 
 func (x *LoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1236,7 @@ func (x *LoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginReply.ProtoReflect.Descriptor instead.
 func (*LoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LoginReply) GetCertificate() []byte {
@@ -1194,7 +1281,7 @@ type ProviderProof struct {
 
 func (x *ProviderProof) Reset() {
 	*x = ProviderProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1293,7 @@ func (x *ProviderProof) String() string {
 func (*ProviderProof) ProtoMessage() {}
 
 func (x *ProviderProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1306,7 @@ func (x *ProviderProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderProof.ProtoReflect.Descriptor instead.
 func (*ProviderProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ProviderProof) GetProvider() string {
@@ -1268,7 +1355,7 @@ type PasswordProof struct {
 
 func (x *PasswordProof) Reset() {
 	*x = PasswordProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1367,7 @@ func (x *PasswordProof) String() string {
 func (*PasswordProof) ProtoMessage() {}
 
 func (x *PasswordProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1380,7 @@ func (x *PasswordProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasswordProof.ProtoReflect.Descriptor instead.
 func (*PasswordProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PasswordProof) GetUser() string {
@@ -1323,7 +1410,7 @@ type DerivedProof struct {
 
 func (x *DerivedProof) Reset() {
 	*x = DerivedProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1422,7 @@ func (x *DerivedProof) String() string {
 func (*DerivedProof) ProtoMessage() {}
 
 func (x *DerivedProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1435,7 @@ func (x *DerivedProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DerivedProof.ProtoReflect.Descriptor instead.
 func (*DerivedProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DerivedProof) GetCertificate() []byte {
@@ -1389,7 +1476,7 @@ type BeginLoginRequest struct {
 
 func (x *BeginLoginRequest) Reset() {
 	*x = BeginLoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1488,7 @@ func (x *BeginLoginRequest) String() string {
 func (*BeginLoginRequest) ProtoMessage() {}
 
 func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1501,7 @@ func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginRequest.ProtoReflect.Descriptor instead.
 func (*BeginLoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BeginLoginRequest) GetProvider() string {
@@ -1442,7 +1529,7 @@ type BeginLoginReply struct {
 
 func (x *BeginLoginReply) Reset() {
 	*x = BeginLoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1541,7 @@ func (x *BeginLoginReply) String() string {
 func (*BeginLoginReply) ProtoMessage() {}
 
 func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1554,7 @@ func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginReply.ProtoReflect.Descriptor instead.
 func (*BeginLoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BeginLoginReply) GetTicket() []byte {
@@ -1508,7 +1595,7 @@ type LoginInfo struct {
 
 func (x *LoginInfo) Reset() {
 	*x = LoginInfo{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1607,7 @@ func (x *LoginInfo) String() string {
 func (*LoginInfo) ProtoMessage() {}
 
 func (x *LoginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1620,7 @@ func (x *LoginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
 func (*LoginInfo) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoginInfo) GetId() string {
@@ -1593,7 +1680,7 @@ type LoginsRequest struct {
 
 func (x *LoginsRequest) Reset() {
 	*x = LoginsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1692,7 @@ func (x *LoginsRequest) String() string {
 func (*LoginsRequest) ProtoMessage() {}
 
 func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1705,7 @@ func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
 func (*LoginsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
 }
 
 type LoginsReply struct {
@@ -1631,7 +1718,7 @@ type LoginsReply struct {
 
 func (x *LoginsReply) Reset() {
 	*x = LoginsReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1730,7 @@ func (x *LoginsReply) String() string {
 func (*LoginsReply) ProtoMessage() {}
 
 func (x *LoginsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1743,7 @@ func (x *LoginsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
 func (*LoginsReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LoginsReply) GetLogins() []*LoginInfo {
@@ -1682,7 +1769,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1781,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1794,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LogoutRequest) GetId() string {
@@ -1733,7 +1820,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1832,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1845,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -1793,7 +1880,7 @@ type RowPlace struct {
 
 func (x *RowPlace) Reset() {
 	*x = RowPlace{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1892,7 @@ func (x *RowPlace) String() string {
 func (*RowPlace) ProtoMessage() {}
 
 func (x *RowPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1905,7 @@ func (x *RowPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
 func (*RowPlace) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RowPlace) GetNode() string {
@@ -1850,7 +1937,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1949,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1962,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -1945,7 +2032,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2044,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2057,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -1990,7 +2077,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2089,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2102,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Silent) GetNode() string {
@@ -2049,7 +2136,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2148,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2161,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -2108,7 +2195,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2207,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2220,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Column) GetName() string {
@@ -2163,7 +2250,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +2262,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +2275,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -2223,7 +2310,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2322,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2335,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -2274,7 +2361,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2373,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2386,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -2318,7 +2405,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2417,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2430,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -2364,7 +2451,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2463,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2476,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -2427,7 +2514,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2526,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2539,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2516,7 +2603,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2615,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2628,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2675,7 +2762,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2774,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +2787,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2781,6 +2868,8 @@ type JobStatus struct {
 	Transfers     []*FileTransfer `protobuf:"bytes,63,rep,name=transfers,proto3" json:"transfers,omitempty"`                      // of the present attempt: files that are on their way now
 	Update        *UpdateProgress `protobuf:"bytes,70,opt,name=update,proto3" json:"update,omitempty"`                            // the newest update of a service; absent: it was never updated
 	Service       *ServiceHealth  `protobuf:"bytes,80,opt,name=service,proto3" json:"service,omitempty"`                          // of a service
+	Alloc         *AllocStatus    `protobuf:"bytes,90,opt,name=alloc,proto3" json:"alloc,omitempty"`                              // of an alloc set, or of one alloc
+	Inside        *InsideAlloc    `protobuf:"bytes,91,opt,name=inside,proto3" json:"inside,omitempty"`                            // of a job whose tasks run inside an alloc set
 	RequestId     uint64          `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2788,7 +2877,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2889,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +2902,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JobStatus) GetId() string {
@@ -3166,11 +3255,171 @@ func (x *JobStatus) GetService() *ServiceHealth {
 	return nil
 }
 
+func (x *JobStatus) GetAlloc() *AllocStatus {
+	if x != nil {
+		return x.Alloc
+	}
+	return nil
+}
+
+func (x *JobStatus) GetInside() *InsideAlloc {
+	if x != nil {
+		return x.Inside
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
 	}
 	return 0
+}
+
+// AllocStatus is what is inside an alloc set, or inside one alloc of it.
+type AllocStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Open          uint32                 `protobuf:"varint,1,opt,name=open,proto3" json:"open,omitempty"`                         // allocs that have a machine
+	Tasks         uint32                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`                       // inside, that run or are about to
+	Inside        *Resources             `protobuf:"bytes,3,opt,name=inside,proto3" json:"inside,omitempty"`                      // what these ask for, together
+	Jobs          []string               `protobuf:"bytes,4,rep,name=jobs,proto3" json:"jobs,omitempty"`                          // that are to be inside and have not ended
+	MoreJobs      uint32                 `protobuf:"varint,5,opt,name=more_jobs,json=moreJobs,proto3" json:"more_jobs,omitempty"` // further such jobs
+	Users         []string               `protobuf:"bytes,6,rep,name=users,proto3" json:"users,omitempty"`                        // whose jobs may be inside besides its owner's, as "bob" or "bob@node"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocStatus) Reset() {
+	*x = AllocStatus{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocStatus) ProtoMessage() {}
+
+func (x *AllocStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocStatus.ProtoReflect.Descriptor instead.
+func (*AllocStatus) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *AllocStatus) GetOpen() uint32 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *AllocStatus) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *AllocStatus) GetInside() *Resources {
+	if x != nil {
+		return x.Inside
+	}
+	return nil
+}
+
+func (x *AllocStatus) GetJobs() []string {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+func (x *AllocStatus) GetMoreJobs() uint32 {
+	if x != nil {
+		return x.MoreJobs
+	}
+	return 0
+}
+
+func (x *AllocStatus) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+// InsideAlloc says inside which alloc set the tasks of a job run.
+type InsideAlloc struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Set           string                 `protobuf:"bytes,1,opt,name=set,proto3" json:"set,omitempty"`            // its id
+	Anywhere      bool                   `protobuf:"varint,2,opt,name=anywhere,proto3" json:"anywhere,omitempty"` // inside any alloc that has room; else inside that of the same index
+	Alloc         string                 `protobuf:"bytes,3,opt,name=alloc,proto3" json:"alloc,omitempty"`        // of one task that runs: the id of its alloc
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsideAlloc) Reset() {
+	*x = InsideAlloc{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsideAlloc) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsideAlloc) ProtoMessage() {}
+
+func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsideAlloc.ProtoReflect.Descriptor instead.
+func (*InsideAlloc) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *InsideAlloc) GetSet() string {
+	if x != nil {
+		return x.Set
+	}
+	return ""
+}
+
+func (x *InsideAlloc) GetAnywhere() bool {
+	if x != nil {
+		return x.Anywhere
+	}
+	return false
+}
+
+func (x *InsideAlloc) GetAlloc() string {
+	if x != nil {
+		return x.Alloc
+	}
+	return ""
 }
 
 // ServiceHealth is how the tasks of a service are, or one of them.
@@ -3182,21 +3431,23 @@ type ServiceHealth struct {
 	States map[string]uint32 `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Checks []*CheckResult    `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"` // of the job; of one task with their results
 	// The rest describes one task.
-	State         string `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`                           // "starting" to "lost"; empty: it has no attempt that runs
-	Since         int64  `protobuf:"varint,11,opt,name=since,proto3" json:"since,omitempty"`                          // unix nanoseconds: since when
-	Check         string `protobuf:"bytes,12,opt,name=check,proto3" json:"check,omitempty"`                           // the check that is the reason for the state; empty: none is
-	Detail        string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`                         // what it last said
-	Restarts      uint32 `protobuf:"varint,14,opt,name=restarts,proto3" json:"restarts,omitempty"`                    // after ends that nobody asked for
-	EarlyEnds     uint32 `protobuf:"varint,15,opt,name=early_ends,json=earlyEnds,proto3" json:"early_ends,omitempty"` // those in a row that came too early; each makes the wait longer
-	RestartAt     int64  `protobuf:"varint,16,opt,name=restart_at,json=restartAt,proto3" json:"restart_at,omitempty"` // unix nanoseconds: when it is started again; 0: it does not wait for a time
-	Revision      uint32 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`                    // of its attempt, or of the next one
+	State         string           `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`                           // "starting" to "lost"; empty: it has no attempt that runs
+	Since         int64            `protobuf:"varint,11,opt,name=since,proto3" json:"since,omitempty"`                          // unix nanoseconds: since when
+	Check         string           `protobuf:"bytes,12,opt,name=check,proto3" json:"check,omitempty"`                           // the check that is the reason for the state; empty: none is
+	Detail        string           `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`                         // what it last said
+	Restarts      uint32           `protobuf:"varint,14,opt,name=restarts,proto3" json:"restarts,omitempty"`                    // after ends that nobody asked for
+	EarlyEnds     uint32           `protobuf:"varint,15,opt,name=early_ends,json=earlyEnds,proto3" json:"early_ends,omitempty"` // those in a row that came too early; each makes the wait longer
+	RestartAt     int64            `protobuf:"varint,16,opt,name=restart_at,json=restartAt,proto3" json:"restart_at,omitempty"` // unix nanoseconds: when it is started again; 0: it does not wait for a time
+	Revision      uint32           `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`                    // of its attempt, or of the next one
+	Autoscale     *AutoscaleStatus `protobuf:"bytes,30,opt,name=autoscale,proto3" json:"autoscale,omitempty"`                   // of a service whose number of tasks follows its load
+	Vertical      *SizeStatus      `protobuf:"bytes,31,opt,name=vertical,proto3" json:"vertical,omitempty"`                     // of a service whose tasks' size follows their use
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServiceHealth) Reset() {
 	*x = ServiceHealth{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3459,7 @@ func (x *ServiceHealth) String() string {
 func (*ServiceHealth) ProtoMessage() {}
 
 func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3472,7 @@ func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceHealth.ProtoReflect.Descriptor instead.
 func (*ServiceHealth) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ServiceHealth) GetWanted() uint32 {
@@ -3301,6 +3552,472 @@ func (x *ServiceHealth) GetRevision() uint32 {
 	return 0
 }
 
+func (x *ServiceHealth) GetAutoscale() *AutoscaleStatus {
+	if x != nil {
+		return x.Autoscale
+	}
+	return nil
+}
+
+func (x *ServiceHealth) GetVertical() *SizeStatus {
+	if x != nil {
+		return x.Vertical
+	}
+	return nil
+}
+
+// SizeStatus is how the size of a service's tasks follows their use.
+type SizeStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MinCpus       float64                `protobuf:"fixed64,1,opt,name=min_cpus,json=minCpus,proto3" json:"min_cpus,omitempty"`      // cores
+	MaxCpus       float64                `protobuf:"fixed64,2,opt,name=max_cpus,json=maxCpus,proto3" json:"max_cpus,omitempty"`      // 0: the cores stay as they are
+	MinMemory     int64                  `protobuf:"varint,3,opt,name=min_memory,json=minMemory,proto3" json:"min_memory,omitempty"` // bytes
+	MaxMemory     int64                  `protobuf:"varint,4,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"` // 0: the memory stays as it is
+	Cpus          float64                `protobuf:"fixed64,5,opt,name=cpus,proto3" json:"cpus,omitempty"`                           // that each task asks for
+	Memory        int64                  `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`
+	WantedCpus    float64                `protobuf:"fixed64,7,opt,name=wanted_cpus,json=wantedCpus,proto3" json:"wanted_cpus,omitempty"` // by what was measured, within the bounds
+	WantedMemory  int64                  `protobuf:"varint,8,opt,name=wanted_memory,json=wantedMemory,proto3" json:"wanted_memory,omitempty"`
+	UsedCpus      float64                `protobuf:"fixed64,9,opt,name=used_cpus,json=usedCpus,proto3" json:"used_cpus,omitempty"`       // enough for 95 % of the window
+	UsedMemory    int64                  `protobuf:"varint,10,opt,name=used_memory,json=usedMemory,proto3" json:"used_memory,omitempty"` // the most within the window
+	Samples       uint32                 `protobuf:"varint,11,opt,name=samples,proto3" json:"samples,omitempty"`                         // of the use, within the window
+	Reason        string                 `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`                            // with the numbers; empty: nothing was decided yet
+	Problem       string                 `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`                          // why what is wanted is not done; empty: it is
+	At            int64                  `protobuf:"varint,14,opt,name=at,proto3" json:"at,omitempty"`                                   // unix nanoseconds: of the last decision; 0: there was none yet
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SizeStatus) Reset() {
+	*x = SizeStatus{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SizeStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SizeStatus) ProtoMessage() {}
+
+func (x *SizeStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SizeStatus.ProtoReflect.Descriptor instead.
+func (*SizeStatus) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *SizeStatus) GetMinCpus() float64 {
+	if x != nil {
+		return x.MinCpus
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetMaxCpus() float64 {
+	if x != nil {
+		return x.MaxCpus
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetMinMemory() int64 {
+	if x != nil {
+		return x.MinMemory
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetMaxMemory() int64 {
+	if x != nil {
+		return x.MaxMemory
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetCpus() float64 {
+	if x != nil {
+		return x.Cpus
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetWantedCpus() float64 {
+	if x != nil {
+		return x.WantedCpus
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetWantedMemory() int64 {
+	if x != nil {
+		return x.WantedMemory
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetUsedCpus() float64 {
+	if x != nil {
+		return x.UsedCpus
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetUsedMemory() int64 {
+	if x != nil {
+		return x.UsedMemory
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetSamples() uint32 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *SizeStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SizeStatus) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *SizeStatus) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+// AutoscaleStatus is how the number of tasks of a service follows its load.
+type AutoscaleStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Min           uint32                 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
+	Max           uint32                 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	Source        string                 `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`      // "metric", "cpu", "memory" or "waiting"
+	What          string                 `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`          // the metric, or the queue or the jobs whose tasks wait; empty otherwise
+	Target        float64                `protobuf:"fixed64,5,opt,name=target,proto3" json:"target,omitempty"`    // for each task; of cpu and memory a part of what it asks for
+	Wanted        uint32                 `protobuf:"varint,6,opt,name=wanted,proto3" json:"wanted,omitempty"`     // by the last measurement, within min and max
+	Average       float64                `protobuf:"fixed64,7,opt,name=average,proto3" json:"average,omitempty"`  // of the source, in each task that was measured
+	Measured      uint32                 `protobuf:"varint,8,opt,name=measured,proto3" json:"measured,omitempty"` // tasks
+	Missing       uint32                 `protobuf:"varint,9,opt,name=missing,proto3" json:"missing,omitempty"`   // ready tasks of which nothing is known
+	Unready       uint32                 `protobuf:"varint,10,opt,name=unready,proto3" json:"unready,omitempty"`
+	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`   // with the numbers; empty: nothing was decided yet
+	Problem       string                 `protobuf:"bytes,12,opt,name=problem,proto3" json:"problem,omitempty"` // why what is wanted is not done; empty: it is
+	At            int64                  `protobuf:"varint,13,opt,name=at,proto3" json:"at,omitempty"`          // unix nanoseconds: of the last decision; 0: there was none yet
+	Changes       []*ScaleChange         `protobuf:"bytes,14,rep,name=changes,proto3" json:"changes,omitempty"` // the last ones, oldest first
+	Changed       string                 `protobuf:"bytes,15,opt,name=changed,proto3" json:"changed,omitempty"` // the reason of the last change
+	Points        []*ScalePoint          `protobuf:"bytes,16,rep,name=points,proto3" json:"points,omitempty"`   // the last decisions, oldest first; for one job only
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutoscaleStatus) Reset() {
+	*x = AutoscaleStatus{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutoscaleStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutoscaleStatus) ProtoMessage() {}
+
+func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutoscaleStatus.ProtoReflect.Descriptor instead.
+func (*AutoscaleStatus) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *AutoscaleStatus) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AutoscaleStatus) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *AutoscaleStatus) GetTarget() float64 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetWanted() uint32 {
+	if x != nil {
+		return x.Wanted
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetAverage() float64 {
+	if x != nil {
+		return x.Average
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetMeasured() uint32 {
+	if x != nil {
+		return x.Measured
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetMissing() uint32 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetUnready() uint32 {
+	if x != nil {
+		return x.Unready
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AutoscaleStatus) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *AutoscaleStatus) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *AutoscaleStatus) GetChanges() []*ScaleChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *AutoscaleStatus) GetChanged() string {
+	if x != nil {
+		return x.Changed
+	}
+	return ""
+}
+
+func (x *AutoscaleStatus) GetPoints() []*ScalePoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+// ScaleChange is a change of the number of tasks of a service.
+type ScaleChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"` // unix nanoseconds
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScaleChange) Reset() {
+	*x = ScaleChange{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScaleChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScaleChange) ProtoMessage() {}
+
+func (x *ScaleChange) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScaleChange.ProtoReflect.Descriptor instead.
+func (*ScaleChange) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ScaleChange) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *ScaleChange) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *ScaleChange) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+// ScalePoint is what was measured and decided at one time.
+type ScalePoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`       // unix nanoseconds
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // tasks that there were to be
+	Wanted        uint32                 `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	Average       float64                `protobuf:"fixed64,4,opt,name=average,proto3" json:"average,omitempty"`
+	Measured      uint32                 `protobuf:"varint,5,opt,name=measured,proto3" json:"measured,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScalePoint) Reset() {
+	*x = ScalePoint{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScalePoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScalePoint) ProtoMessage() {}
+
+func (x *ScalePoint) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScalePoint.ProtoReflect.Descriptor instead.
+func (*ScalePoint) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ScalePoint) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *ScalePoint) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ScalePoint) GetWanted() uint32 {
+	if x != nil {
+		return x.Wanted
+	}
+	return 0
+}
+
+func (x *ScalePoint) GetAverage() float64 {
+	if x != nil {
+		return x.Average
+	}
+	return 0
+}
+
+func (x *ScalePoint) GetMeasured() uint32 {
+	if x != nil {
+		return x.Measured
+	}
+	return 0
+}
+
 // CheckResult is a health check of a service, and how its runs in a task end.
 type CheckResult struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -3320,7 +4037,7 @@ type CheckResult struct {
 
 func (x *CheckResult) Reset() {
 	*x = CheckResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +4049,7 @@ func (x *CheckResult) String() string {
 func (*CheckResult) ProtoMessage() {}
 
 func (x *CheckResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +4062,7 @@ func (x *CheckResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResult.ProtoReflect.Descriptor instead.
 func (*CheckResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CheckResult) GetName() string {
@@ -3424,7 +4141,7 @@ type FileTransfer struct {
 
 func (x *FileTransfer) Reset() {
 	*x = FileTransfer{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +4153,7 @@ func (x *FileTransfer) String() string {
 func (*FileTransfer) ProtoMessage() {}
 
 func (x *FileTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +4166,7 @@ func (x *FileTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileTransfer.ProtoReflect.Descriptor instead.
 func (*FileTransfer) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FileTransfer) GetKind() string {
@@ -3494,7 +4211,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +4223,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +4236,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RunNow) GetBy() string {
@@ -3570,7 +4287,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +4299,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +4312,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Chunk) GetNode() string {
@@ -3646,13 +4363,14 @@ type ActRequest struct {
 	NodeRelease   *NodeRelease `protobuf:"bytes,15,opt,name=node_release,json=nodeRelease,proto3" json:"node_release,omitempty"`       // RELEASE_NODES; absent: all but the first machine
 	HoldChecksNs  int64        `protobuf:"varint,20,opt,name=hold_checks_ns,json=holdChecksNs,proto3" json:"hold_checks_ns,omitempty"` // HOLD_CHECKS: for how long; 0: they are run again
 	Update        *UpdateOrder `protobuf:"bytes,21,opt,name=update,proto3" json:"update,omitempty"`                                    // UPDATE
+	OnlyEmpty     bool         `protobuf:"varint,22,opt,name=only_empty,json=onlyEmpty,proto3" json:"only_empty,omitempty"`            // REMOVE: an alloc set inside which there are jobs is refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +4382,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +4395,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -3792,6 +4510,13 @@ func (x *ActRequest) GetUpdate() *UpdateOrder {
 	return nil
 }
 
+func (x *ActRequest) GetOnlyEmpty() bool {
+	if x != nil {
+		return x.OnlyEmpty
+	}
+	return false
+}
+
 // Which machines a job gives back. Where nodes and chunks are empty: all but the first keep beside that of its first chunk.
 type NodeRelease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3804,7 +4529,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4541,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4554,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -3859,15 +4584,16 @@ type UpdateOrder struct {
 	Ad            string                 `protobuf:"bytes,1,opt,name=ad,proto3" json:"ad,omitempty"`        // of the job file; empty: as it is, every task is started again
 	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // tasks of the job file
 	Columns       []*Column              `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
-	Command       string                 `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"` // "pause", "resume", "undo", "promote", "abort", "close", "pulse"; empty: a new revision
-	Plan          bool                   `protobuf:"varint,5,opt,name=plan,proto3" json:"plan,omitempty"`      // only say what would be done
+	Command       string                 `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`                       // "pause", "resume", "undo", "promote", "abort", "close", "pulse"; empty: a new revision
+	Plan          bool                   `protobuf:"varint,5,opt,name=plan,proto3" json:"plan,omitempty"`                            // only say what would be done
+	CountOnly     bool                   `protobuf:"varint,6,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"` // the number of tasks is all that changes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +4605,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +4618,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -3930,6 +4656,13 @@ func (x *UpdateOrder) GetPlan() bool {
 	return false
 }
 
+func (x *UpdateOrder) GetCountOnly() bool {
+	if x != nil {
+		return x.CountOnly
+	}
+	return false
+}
+
 // UpdateProgress is how the newest update of a service goes.
 type UpdateProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3943,13 +4676,14 @@ type UpdateProgress struct {
 	Failing       uint32                 `protobuf:"varint,8,opt,name=failing,proto3" json:"failing,omitempty"`                                                                       // that are down for other reasons
 	Begun         int64                  `protobuf:"varint,9,opt,name=begun,proto3" json:"begun,omitempty"`                                                                           // unix nanoseconds
 	Moved         int64                  `protobuf:"varint,10,opt,name=moved,proto3" json:"moved,omitempty"`                                                                          // when it came into its state, likewise
+	PromotesAt    int64                  `protobuf:"varint,11,opt,name=promotes_at,json=promotesAt,proto3" json:"promotes_at,omitempty"`                                              // when its canaries are accepted by themselves, likewise; 0: never
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3961,7 +4695,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3974,7 +4708,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -4047,6 +4781,13 @@ func (x *UpdateProgress) GetMoved() int64 {
 	return 0
 }
 
+func (x *UpdateProgress) GetPromotesAt() int64 {
+	if x != nil {
+		return x.PromotesAt
+	}
+	return 0
+}
+
 // Alteration is a change of a job, made in full or not at all.
 type Alteration struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -4063,7 +4804,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4816,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4829,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -4135,7 +4876,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4888,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4901,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -4180,7 +4921,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4192,7 +4933,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4205,7 +4946,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -4234,7 +4975,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4987,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +5000,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -4285,13 +5026,14 @@ type LogsRequest struct {
 	Tail          int64                  `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`         // bytes from the end, if > 0
 	Attempt       uint32                 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`   // 0: the last one
 	Previous      bool                   `protobuf:"varint,7,opt,name=previous,proto3" json:"previous,omitempty"` // the last attempt but one
+	Files         bool                   `protobuf:"varint,8,opt,name=files,proto3" json:"files,omitempty"`       // the stored output files of its last attempt, one FileChunk after the other
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +5045,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +5058,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -4368,6 +5110,13 @@ func (x *LogsRequest) GetPrevious() bool {
 	return false
 }
 
+func (x *LogsRequest) GetFiles() bool {
+	if x != nil {
+		return x.Files
+	}
+	return false
+}
+
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -4380,7 +5129,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4392,7 +5141,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4405,7 +5154,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -4445,7 +5194,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +5206,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4470,7 +5219,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -4492,7 +5241,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +5253,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +5266,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -4572,7 +5321,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4584,7 +5333,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4597,7 +5346,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -4714,7 +5463,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4726,7 +5475,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4739,7 +5488,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -4769,7 +5518,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +5530,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +5543,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -4892,7 +5641,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +5653,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +5666,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -4981,14 +5730,15 @@ type HealthRequest struct {
 	// only what the schedd knows itself: name, version, addr, started, directory, dialect,
 	// keep_completed
 	Brief         bool `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"`
-	Waiting       bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"` // also what tasks wait for
+	Waiting       bool `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`                      // also what tasks wait for
+	PoolWaits     bool `protobuf:"varint,3,opt,name=pool_waits,json=poolWaits,proto3" json:"pool_waits,omitempty"` // with waiting: also those of the other schedds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5000,7 +5750,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5013,7 +5763,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -5026,6 +5776,13 @@ func (x *HealthRequest) GetBrief() bool {
 func (x *HealthRequest) GetWaiting() bool {
 	if x != nil {
 		return x.Waiting
+	}
+	return false
+}
+
+func (x *HealthRequest) GetPoolWaits() bool {
+	if x != nil {
+		return x.PoolWaits
 	}
 	return false
 }
@@ -5048,13 +5805,17 @@ type HealthReply struct {
 	KeepCompleted int64                  `protobuf:"varint,14,opt,name=keep_completed,json=keepCompleted,proto3" json:"keep_completed,omitempty"` // nanoseconds for which Torque's commands show ended jobs
 	Waiting       []*WaitReasonCount     `protobuf:"bytes,15,rep,name=waiting,proto3" json:"waiting,omitempty"`                                   // with HealthRequest.waiting; by reason
 	Oldest        []*OldestWait          `protobuf:"bytes,16,rep,name=oldest,proto3" json:"oldest,omitempty"`                                     // with HealthRequest.waiting; one for each band with tasks that wait
+	PoolWaits     *WaitSummary           `protobuf:"bytes,17,opt,name=pool_waits,json=poolWaits,proto3" json:"pool_waits,omitempty"`              // with HealthRequest.pool_waits; of all schedds that answer
+	PoolSchedds   uint32                 `protobuf:"varint,18,opt,name=pool_schedds,json=poolSchedds,proto3" json:"pool_schedds,omitempty"`       // how many these are, this one included
+	SilentSchedds []string               `protobuf:"bytes,19,rep,name=silent_schedds,json=silentSchedds,proto3" json:"silent_schedds,omitempty"`  // those that do not answer
+	StartErrors   []*StartErrors         `protobuf:"bytes,30,rep,name=start_errors,json=startErrors,proto3" json:"start_errors,omitempty"`        // with HealthRequest.waiting; of all schedds that answer, with pool_waits
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5827,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5840,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *HealthReply) GetName() string {
@@ -5194,6 +5955,172 @@ func (x *HealthReply) GetOldest() []*OldestWait {
 	return nil
 }
 
+func (x *HealthReply) GetPoolWaits() *WaitSummary {
+	if x != nil {
+		return x.PoolWaits
+	}
+	return nil
+}
+
+func (x *HealthReply) GetPoolSchedds() uint32 {
+	if x != nil {
+		return x.PoolSchedds
+	}
+	return 0
+}
+
+func (x *HealthReply) GetSilentSchedds() []string {
+	if x != nil {
+		return x.SilentSchedds
+	}
+	return nil
+}
+
+func (x *HealthReply) GetStartErrors() []*StartErrors {
+	if x != nil {
+		return x.StartErrors
+	}
+	return nil
+}
+
+// WaitSummary is what the tasks of schedds wait for.
+type WaitSummary struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Waiting       []*WaitReasonCount     `protobuf:"bytes,1,rep,name=waiting,proto3" json:"waiting,omitempty"` // the most frequent first
+	Oldest        []*OldestWait          `protobuf:"bytes,2,rep,name=oldest,proto3" json:"oldest,omitempty"`   // one for each band with tasks that wait, the highest first
+	QueuedTasks   uint64                 `protobuf:"varint,3,opt,name=queued_tasks,json=queuedTasks,proto3" json:"queued_tasks,omitempty"`
+	RunningTasks  uint64                 `protobuf:"varint,4,opt,name=running_tasks,json=runningTasks,proto3" json:"running_tasks,omitempty"`
+	StartErrors   []*StartErrors         `protobuf:"bytes,5,rep,name=start_errors,json=startErrors,proto3" json:"start_errors,omitempty"` // by certainty, the surest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitSummary) Reset() {
+	*x = WaitSummary{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitSummary) ProtoMessage() {}
+
+func (x *WaitSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitSummary.ProtoReflect.Descriptor instead.
+func (*WaitSummary) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *WaitSummary) GetWaiting() []*WaitReasonCount {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *WaitSummary) GetOldest() []*OldestWait {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+func (x *WaitSummary) GetQueuedTasks() uint64 {
+	if x != nil {
+		return x.QueuedTasks
+	}
+	return 0
+}
+
+func (x *WaitSummary) GetRunningTasks() uint64 {
+	if x != nil {
+		return x.RunningTasks
+	}
+	return 0
+}
+
+func (x *WaitSummary) GetStartErrors() []*StartErrors {
+	if x != nil {
+		return x.StartErrors
+	}
+	return nil
+}
+
+// StartErrors is how far off estimates of starts were that have one basis.
+type StartErrors struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certainty     string                 `protobuf:"bytes,1,opt,name=certainty,proto3" json:"certainty,omitempty"`   // of Explanation
+	Starts        []uint64               `protobuf:"varint,2,rep,packed,name=starts,proto3" json:"starts,omitempty"` // tasks that started within 1 s of the estimate, within 2 s, 4 s and so on
+	Late          uint64                 `protobuf:"varint,3,opt,name=late,proto3" json:"late,omitempty"`            // of them those that started later than estimated
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartErrors) Reset() {
+	*x = StartErrors{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartErrors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartErrors) ProtoMessage() {}
+
+func (x *StartErrors) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartErrors.ProtoReflect.Descriptor instead.
+func (*StartErrors) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *StartErrors) GetCertainty() string {
+	if x != nil {
+		return x.Certainty
+	}
+	return ""
+}
+
+func (x *StartErrors) GetStarts() []uint64 {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+func (x *StartErrors) GetLate() uint64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
 // WaitReasonCount is how many ready tasks wait for one kind of reason.
 type WaitReasonCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5205,7 +6132,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +6144,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +6157,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -5259,7 +6186,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +6198,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5284,7 +6211,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -5320,7 +6247,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5332,7 +6259,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5345,7 +6272,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AdQuery) GetType() string {
@@ -5385,7 +6312,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5397,7 +6324,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5410,7 +6337,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AdText) GetAd() string {
@@ -5446,7 +6373,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5458,7 +6385,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5471,7 +6398,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -5569,7 +6496,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5581,7 +6508,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5594,7 +6521,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -5613,7 +6540,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +6552,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +6565,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -5658,7 +6585,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5670,7 +6597,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5683,7 +6610,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -5713,7 +6640,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5725,7 +6652,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5738,7 +6665,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5783,7 +6710,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5795,7 +6722,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5808,7 +6735,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PortGiven) GetName() string {
@@ -5870,7 +6797,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5882,7 +6809,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5895,7 +6822,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6003,7 +6930,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6015,7 +6942,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6028,7 +6955,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -6087,7 +7014,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6099,7 +7026,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6112,7 +7039,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -6146,7 +7073,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6158,7 +7085,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6171,7 +7098,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -6193,7 +7120,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6205,7 +7132,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6218,7 +7145,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -6251,7 +7178,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6263,7 +7190,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6276,7 +7203,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -6299,7 +7226,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6311,7 +7238,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6324,7 +7251,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -6370,7 +7297,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6382,7 +7309,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6395,7 +7322,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -6445,7 +7372,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6457,7 +7384,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6470,7 +7397,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -6518,7 +7445,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +7457,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6543,7 +7470,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -6619,7 +7546,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6631,7 +7558,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6644,7 +7571,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -6675,7 +7602,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6687,7 +7614,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6700,7 +7627,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -6756,7 +7683,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6768,7 +7695,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6781,7 +7708,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -6821,7 +7748,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +7760,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6846,7 +7773,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -6918,7 +7845,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6930,7 +7857,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6943,7 +7870,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -6998,7 +7925,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\x9c\x03\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xe4\x03\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -7015,7 +7942,15 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1b\n" +
 	"\town_files\x18\v \x01(\bR\bownFiles\x12!\n" +
 	"\fforged_image\x18\f \x01(\bR\vforgedImage\x129\n" +
-	"\tpreemptor\x18\r \x01(\v2\x1b.roost.wire.PreemptionPartyR\tpreemptor\"M\n" +
+	"\tpreemptor\x18\r \x01(\v2\x1b.roost.wire.PreemptionPartyR\tpreemptor\x12\x14\n" +
+	"\x05begun\x18\x0e \x01(\bR\x05begun\x120\n" +
+	"\x06stored\x18\x0f \x01(\v2\x18.roost.wire.StoredOutputR\x06stored\"}\n" +
+	"\fStoredOutput\x12\x1b\n" +
+	"\tout_bytes\x18\x01 \x01(\x03R\boutBytes\x12\x1b\n" +
+	"\terr_bytes\x18\x02 \x01(\x03R\berrBytes\x12\x14\n" +
+	"\x05files\x18\x03 \x01(\x03R\x05files\x12\x1d\n" +
+	"\n" +
+	"file_bytes\x18\x04 \x01(\x03R\tfileBytes\"M\n" +
 	"\x0fPreemptionParty\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
@@ -7187,7 +8122,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xfa\f\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xda\r\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -7241,12 +8176,25 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"taskNumber\x126\n" +
 	"\ttransfers\x18? \x03(\v2\x18.roost.wire.FileTransferR\ttransfers\x122\n" +
 	"\x06update\x18F \x01(\v2\x1a.roost.wire.UpdateProgressR\x06update\x123\n" +
-	"\aservice\x18P \x01(\v2\x19.roost.wire.ServiceHealthR\aservice\x12\x1d\n" +
+	"\aservice\x18P \x01(\v2\x19.roost.wire.ServiceHealthR\aservice\x12-\n" +
+	"\x05alloc\x18Z \x01(\v2\x17.roost.wire.AllocStatusR\x05alloc\x12/\n" +
+	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa2\x03\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xad\x01\n" +
+	"\vAllocStatus\x12\x12\n" +
+	"\x04open\x18\x01 \x01(\rR\x04open\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12-\n" +
+	"\x06inside\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x06inside\x12\x12\n" +
+	"\x04jobs\x18\x04 \x03(\tR\x04jobs\x12\x1b\n" +
+	"\tmore_jobs\x18\x05 \x01(\rR\bmoreJobs\x12\x14\n" +
+	"\x05users\x18\x06 \x03(\tR\x05users\"Q\n" +
+	"\vInsideAlloc\x12\x10\n" +
+	"\x03set\x18\x01 \x01(\tR\x03set\x12\x1a\n" +
+	"\banywhere\x18\x02 \x01(\bR\banywhere\x12\x14\n" +
+	"\x05alloc\x18\x03 \x01(\tR\x05alloc\"\x91\x04\n" +
 	"\rServiceHealth\x12\x16\n" +
 	"\x06wanted\x18\x01 \x01(\rR\x06wanted\x12=\n" +
 	"\x06states\x18\x02 \x03(\v2%.roost.wire.ServiceHealth.StatesEntryR\x06states\x12/\n" +
@@ -7261,10 +8209,62 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"early_ends\x18\x0f \x01(\rR\tearlyEnds\x12\x1d\n" +
 	"\n" +
 	"restart_at\x18\x10 \x01(\x03R\trestartAt\x12\x1a\n" +
-	"\brevision\x18\x11 \x01(\rR\brevision\x1a9\n" +
+	"\brevision\x18\x11 \x01(\rR\brevision\x129\n" +
+	"\tautoscale\x18\x1e \x01(\v2\x1b.roost.wire.AutoscaleStatusR\tautoscale\x122\n" +
+	"\bvertical\x18\x1f \x01(\v2\x16.roost.wire.SizeStatusR\bvertical\x1a9\n" +
 	"\vStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd5\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8c\x03\n" +
+	"\n" +
+	"SizeStatus\x12\x19\n" +
+	"\bmin_cpus\x18\x01 \x01(\x01R\aminCpus\x12\x19\n" +
+	"\bmax_cpus\x18\x02 \x01(\x01R\amaxCpus\x12\x1d\n" +
+	"\n" +
+	"min_memory\x18\x03 \x01(\x03R\tminMemory\x12\x1d\n" +
+	"\n" +
+	"max_memory\x18\x04 \x01(\x03R\tmaxMemory\x12\x12\n" +
+	"\x04cpus\x18\x05 \x01(\x01R\x04cpus\x12\x16\n" +
+	"\x06memory\x18\x06 \x01(\x03R\x06memory\x12\x1f\n" +
+	"\vwanted_cpus\x18\a \x01(\x01R\n" +
+	"wantedCpus\x12#\n" +
+	"\rwanted_memory\x18\b \x01(\x03R\fwantedMemory\x12\x1b\n" +
+	"\tused_cpus\x18\t \x01(\x01R\busedCpus\x12\x1f\n" +
+	"\vused_memory\x18\n" +
+	" \x01(\x03R\n" +
+	"usedMemory\x12\x18\n" +
+	"\asamples\x18\v \x01(\rR\asamples\x12\x16\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\x12\x18\n" +
+	"\aproblem\x18\r \x01(\tR\aproblem\x12\x0e\n" +
+	"\x02at\x18\x0e \x01(\x03R\x02at\"\xba\x03\n" +
+	"\x0fAutoscaleStatus\x12\x10\n" +
+	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\rR\x03max\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x12\x12\n" +
+	"\x04what\x18\x04 \x01(\tR\x04what\x12\x16\n" +
+	"\x06target\x18\x05 \x01(\x01R\x06target\x12\x16\n" +
+	"\x06wanted\x18\x06 \x01(\rR\x06wanted\x12\x18\n" +
+	"\aaverage\x18\a \x01(\x01R\aaverage\x12\x1a\n" +
+	"\bmeasured\x18\b \x01(\rR\bmeasured\x12\x18\n" +
+	"\amissing\x18\t \x01(\rR\amissing\x12\x18\n" +
+	"\aunready\x18\n" +
+	" \x01(\rR\aunready\x12\x16\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\x12\x18\n" +
+	"\aproblem\x18\f \x01(\tR\aproblem\x12\x0e\n" +
+	"\x02at\x18\r \x01(\x03R\x02at\x121\n" +
+	"\achanges\x18\x0e \x03(\v2\x17.roost.wire.ScaleChangeR\achanges\x12\x18\n" +
+	"\achanged\x18\x0f \x01(\tR\achanged\x12.\n" +
+	"\x06points\x18\x10 \x03(\v2\x16.roost.wire.ScalePointR\x06points\"A\n" +
+	"\vScaleChange\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\rR\x02to\"\x80\x01\n" +
+	"\n" +
+	"ScalePoint\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x16\n" +
+	"\x06wanted\x18\x03 \x01(\rR\x06wanted\x12\x18\n" +
+	"\aaverage\x18\x04 \x01(\x01R\aaverage\x12\x1a\n" +
+	"\bmeasured\x18\x05 \x01(\rR\bmeasured\"\xd5\x01\n" +
 	"\vCheckResult\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06result\x18\x02 \x01(\tR\x06result\x12\x14\n" +
@@ -7291,7 +8291,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\x8c\x06\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xab\x06\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -7312,7 +8312,9 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05nodes\x18\x0e \x03(\tR\x05nodes\x12:\n" +
 	"\fnode_release\x18\x0f \x01(\v2\x17.roost.wire.NodeReleaseR\vnodeRelease\x12$\n" +
 	"\x0ehold_checks_ns\x18\x14 \x01(\x03R\fholdChecksNs\x12/\n" +
-	"\x06update\x18\x15 \x01(\v2\x17.roost.wire.UpdateOrderR\x06update\"\xf0\x01\n" +
+	"\x06update\x18\x15 \x01(\v2\x17.roost.wire.UpdateOrderR\x06update\x12\x1d\n" +
+	"\n" +
+	"only_empty\x18\x16 \x01(\bR\tonlyEmpty\"\xf0\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -7341,13 +8343,15 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\vNodeRelease\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x12\n" +
-	"\x04keep\x18\x03 \x01(\rR\x04keep\"\x8f\x01\n" +
+	"\x04keep\x18\x03 \x01(\rR\x04keep\"\xae\x01\n" +
 	"\vUpdateOrder\x12\x0e\n" +
 	"\x02ad\x18\x01 \x01(\tR\x02ad\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
 	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x18\n" +
 	"\acommand\x18\x04 \x01(\tR\acommand\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\bR\x04plan\"\xe4\x02\n" +
+	"\x04plan\x18\x05 \x01(\bR\x04plan\x12\x1d\n" +
+	"\n" +
+	"count_only\x18\x06 \x01(\bR\tcountOnly\"\x85\x03\n" +
 	"\x0eUpdateProgress\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\rR\brevision\x12\x16\n" +
@@ -7359,7 +8363,9 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\afailing\x18\b \x01(\rR\afailing\x12\x14\n" +
 	"\x05begun\x18\t \x01(\x03R\x05begun\x12\x14\n" +
 	"\x05moved\x18\n" +
-	" \x01(\x03R\x05moved\x1a8\n" +
+	" \x01(\x03R\x05moved\x12\x1f\n" +
+	"\vpromotes_at\x18\v \x01(\x03R\n" +
+	"promotesAt\x1a8\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -7397,7 +8403,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\n" +
 	"WatchEvent\x12-\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12-\n" +
-	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"\xaf\x01\n" +
+	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"\xc5\x01\n" +
 	"\vLogsRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x16\n" +
@@ -7405,7 +8411,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x12\n" +
 	"\x04tail\x18\x05 \x01(\x03R\x04tail\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x1a\n" +
-	"\bprevious\x18\a \x01(\bR\bprevious\"h\n" +
+	"\bprevious\x18\a \x01(\bR\bprevious\x12\x14\n" +
+	"\x05files\x18\b \x01(\bR\x05files\"h\n" +
 	"\bLogChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x18\n" +
@@ -7474,10 +8481,12 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\braw_size\x18\x05 \x01(\x03R\arawSize\x12\x16\n" +
 	"\x06frozen\x18\x06 \x01(\x03R\x06frozen\x12\x12\n" +
 	"\x04wall\x18\a \x01(\x03R\x04wall\x12\x12\n" +
-	"\x04self\x18\b \x01(\bR\x04self\"?\n" +
+	"\x04self\x18\b \x01(\bR\x04self\"^\n" +
 	"\rHealthRequest\x12\x14\n" +
 	"\x05brief\x18\x01 \x01(\bR\x05brief\x12\x18\n" +
-	"\awaiting\x18\x02 \x01(\bR\awaiting\"\x99\x04\n" +
+	"\awaiting\x18\x02 \x01(\bR\awaiting\x12\x1d\n" +
+	"\n" +
+	"pool_waits\x18\x03 \x01(\bR\tpoolWaits\"\xd7\x05\n" +
 	"\vHealthReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -7497,7 +8506,22 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\adialect\x18\r \x01(\tR\adialect\x12%\n" +
 	"\x0ekeep_completed\x18\x0e \x01(\x03R\rkeepCompleted\x125\n" +
 	"\awaiting\x18\x0f \x03(\v2\x1b.roost.wire.WaitReasonCountR\awaiting\x12.\n" +
-	"\x06oldest\x18\x10 \x03(\v2\x16.roost.wire.OldestWaitR\x06oldest\"?\n" +
+	"\x06oldest\x18\x10 \x03(\v2\x16.roost.wire.OldestWaitR\x06oldest\x126\n" +
+	"\n" +
+	"pool_waits\x18\x11 \x01(\v2\x17.roost.wire.WaitSummaryR\tpoolWaits\x12!\n" +
+	"\fpool_schedds\x18\x12 \x01(\rR\vpoolSchedds\x12%\n" +
+	"\x0esilent_schedds\x18\x13 \x03(\tR\rsilentSchedds\x12:\n" +
+	"\fstart_errors\x18\x1e \x03(\v2\x17.roost.wire.StartErrorsR\vstartErrors\"\xf8\x01\n" +
+	"\vWaitSummary\x125\n" +
+	"\awaiting\x18\x01 \x03(\v2\x1b.roost.wire.WaitReasonCountR\awaiting\x12.\n" +
+	"\x06oldest\x18\x02 \x03(\v2\x16.roost.wire.OldestWaitR\x06oldest\x12!\n" +
+	"\fqueued_tasks\x18\x03 \x01(\x04R\vqueuedTasks\x12#\n" +
+	"\rrunning_tasks\x18\x04 \x01(\x04R\frunningTasks\x12:\n" +
+	"\fstart_errors\x18\x05 \x03(\v2\x17.roost.wire.StartErrorsR\vstartErrors\"W\n" +
+	"\vStartErrors\x12\x1c\n" +
+	"\tcertainty\x18\x01 \x01(\tR\tcertainty\x12\x16\n" +
+	"\x06starts\x18\x02 \x03(\x04R\x06starts\x12\x12\n" +
+	"\x04late\x18\x03 \x01(\x04R\x04late\"?\n" +
 	"\x0fWaitReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\x04R\x05tasks\"F\n" +
@@ -7652,7 +8676,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7660,156 +8684,178 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*Resources)(nil),             // 3: roost.wire.Resources
 	(*AttemptRef)(nil),            // 4: roost.wire.AttemptRef
 	(*ExitStatus)(nil),            // 5: roost.wire.ExitStatus
-	(*PreemptionParty)(nil),       // 6: roost.wire.PreemptionParty
-	(*TaskUsage)(nil),             // 7: roost.wire.TaskUsage
-	(*UsageWindow)(nil),           // 8: roost.wire.UsageWindow
-	(*LoginTokenRequest)(nil),     // 9: roost.wire.LoginTokenRequest
-	(*LoginTokenReply)(nil),       // 10: roost.wire.LoginTokenReply
-	(*LoginRequest)(nil),          // 11: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 12: roost.wire.LoginReply
-	(*ProviderProof)(nil),         // 13: roost.wire.ProviderProof
-	(*PasswordProof)(nil),         // 14: roost.wire.PasswordProof
-	(*DerivedProof)(nil),          // 15: roost.wire.DerivedProof
-	(*BeginLoginRequest)(nil),     // 16: roost.wire.BeginLoginRequest
-	(*BeginLoginReply)(nil),       // 17: roost.wire.BeginLoginReply
-	(*LoginInfo)(nil),             // 18: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 19: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 20: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 21: roost.wire.LogoutRequest
-	(*PoolQuery)(nil),             // 22: roost.wire.PoolQuery
-	(*RowPlace)(nil),              // 23: roost.wire.RowPlace
-	(*PoolRow)(nil),               // 24: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 25: roost.wire.JobBatch
-	(*Silent)(nil),                // 26: roost.wire.Silent
-	(*JobSpec)(nil),               // 27: roost.wire.JobSpec
-	(*Column)(nil),                // 28: roost.wire.Column
-	(*SubmitRequest)(nil),         // 29: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 30: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 31: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 32: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 33: roost.wire.SubmitReply
-	(*Selection)(nil),             // 34: roost.wire.Selection
-	(*QueryRequest)(nil),          // 35: roost.wire.QueryRequest
-	(*Refused)(nil),               // 36: roost.wire.Refused
-	(*JobStatus)(nil),             // 37: roost.wire.JobStatus
-	(*ServiceHealth)(nil),         // 38: roost.wire.ServiceHealth
-	(*CheckResult)(nil),           // 39: roost.wire.CheckResult
-	(*FileTransfer)(nil),          // 40: roost.wire.FileTransfer
-	(*RunNow)(nil),                // 41: roost.wire.RunNow
-	(*Chunk)(nil),                 // 42: roost.wire.Chunk
-	(*ActRequest)(nil),            // 43: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 44: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 45: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 46: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 47: roost.wire.Alteration
-	(*ActReply)(nil),              // 48: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 49: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 50: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 51: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 52: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 53: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 54: roost.wire.WhyReply
-	(*Explanation)(nil),           // 55: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 56: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 57: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 58: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 59: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 60: roost.wire.HealthReply
-	(*WaitReasonCount)(nil),       // 61: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 62: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 63: roost.wire.AdQuery
-	(*AdText)(nil),                // 64: roost.wire.AdText
-	(*CellRequest)(nil),           // 65: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 66: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 67: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 68: roost.wire.CellReply
-	(*Placed)(nil),                // 69: roost.wire.Placed
-	(*PortGiven)(nil),             // 70: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 71: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 72: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 73: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 74: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 75: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 76: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 77: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 78: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 79: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 80: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 81: roost.wire.EndpointPort
-	nil,                           // 82: roost.wire.JobStatus.CountsEntry
-	nil,                           // 83: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 84: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 85: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 86: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 87: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 88: roost.wire.Placed.Gpu
+	(*StoredOutput)(nil),          // 6: roost.wire.StoredOutput
+	(*PreemptionParty)(nil),       // 7: roost.wire.PreemptionParty
+	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
+	(*UsageWindow)(nil),           // 9: roost.wire.UsageWindow
+	(*LoginTokenRequest)(nil),     // 10: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 11: roost.wire.LoginTokenReply
+	(*LoginRequest)(nil),          // 12: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 13: roost.wire.LoginReply
+	(*ProviderProof)(nil),         // 14: roost.wire.ProviderProof
+	(*PasswordProof)(nil),         // 15: roost.wire.PasswordProof
+	(*DerivedProof)(nil),          // 16: roost.wire.DerivedProof
+	(*BeginLoginRequest)(nil),     // 17: roost.wire.BeginLoginRequest
+	(*BeginLoginReply)(nil),       // 18: roost.wire.BeginLoginReply
+	(*LoginInfo)(nil),             // 19: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 20: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 21: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 22: roost.wire.LogoutRequest
+	(*PoolQuery)(nil),             // 23: roost.wire.PoolQuery
+	(*RowPlace)(nil),              // 24: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 25: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 26: roost.wire.JobBatch
+	(*Silent)(nil),                // 27: roost.wire.Silent
+	(*JobSpec)(nil),               // 28: roost.wire.JobSpec
+	(*Column)(nil),                // 29: roost.wire.Column
+	(*SubmitRequest)(nil),         // 30: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 31: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 32: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 33: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 34: roost.wire.SubmitReply
+	(*Selection)(nil),             // 35: roost.wire.Selection
+	(*QueryRequest)(nil),          // 36: roost.wire.QueryRequest
+	(*Refused)(nil),               // 37: roost.wire.Refused
+	(*JobStatus)(nil),             // 38: roost.wire.JobStatus
+	(*AllocStatus)(nil),           // 39: roost.wire.AllocStatus
+	(*InsideAlloc)(nil),           // 40: roost.wire.InsideAlloc
+	(*ServiceHealth)(nil),         // 41: roost.wire.ServiceHealth
+	(*SizeStatus)(nil),            // 42: roost.wire.SizeStatus
+	(*AutoscaleStatus)(nil),       // 43: roost.wire.AutoscaleStatus
+	(*ScaleChange)(nil),           // 44: roost.wire.ScaleChange
+	(*ScalePoint)(nil),            // 45: roost.wire.ScalePoint
+	(*CheckResult)(nil),           // 46: roost.wire.CheckResult
+	(*FileTransfer)(nil),          // 47: roost.wire.FileTransfer
+	(*RunNow)(nil),                // 48: roost.wire.RunNow
+	(*Chunk)(nil),                 // 49: roost.wire.Chunk
+	(*ActRequest)(nil),            // 50: roost.wire.ActRequest
+	(*NodeRelease)(nil),           // 51: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 52: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 53: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 54: roost.wire.Alteration
+	(*ActReply)(nil),              // 55: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 56: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 57: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 58: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 59: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 60: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 61: roost.wire.WhyReply
+	(*Explanation)(nil),           // 62: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 63: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 64: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 65: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 66: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 67: roost.wire.HealthReply
+	(*WaitSummary)(nil),           // 68: roost.wire.WaitSummary
+	(*StartErrors)(nil),           // 69: roost.wire.StartErrors
+	(*WaitReasonCount)(nil),       // 70: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 71: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 72: roost.wire.AdQuery
+	(*AdText)(nil),                // 73: roost.wire.AdText
+	(*CellRequest)(nil),           // 74: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 75: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 76: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 77: roost.wire.CellReply
+	(*Placed)(nil),                // 78: roost.wire.Placed
+	(*PortGiven)(nil),             // 79: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 80: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 81: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 82: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 83: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 84: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 85: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 86: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 87: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 88: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 89: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 90: roost.wire.EndpointPort
+	nil,                           // 91: roost.wire.JobStatus.CountsEntry
+	nil,                           // 92: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 93: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 94: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 95: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 96: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 97: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	7,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	6,  // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
-	13, // 3: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
-	14, // 4: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
-	15, // 5: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
-	18, // 6: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	35, // 7: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	23, // 8: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	37, // 9: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	26, // 10: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	25, // 11: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	28, // 12: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	27, // 13: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	34, // 14: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	82, // 15: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	3,  // 16: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	5,  // 17: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	7,  // 18: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	69, // 19: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	36, // 20: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	42, // 21: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	41, // 22: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	8,  // 23: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	40, // 24: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	46, // 25: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	38, // 26: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
-	83, // 27: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	39, // 28: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	3,  // 29: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	69, // 30: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 31: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	34, // 32: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	47, // 33: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	44, // 34: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	45, // 35: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	28, // 36: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	84, // 37: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	28, // 38: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	85, // 39: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	34, // 40: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	37, // 41: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	37, // 42: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	37, // 43: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	55, // 44: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	86, // 45: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	87, // 46: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 47: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	58, // 48: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	6,  // 49: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	61, // 50: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	62, // 51: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	88, // 52: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	70, // 53: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,  // 54: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	80, // 55: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	79, // 56: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	79, // 57: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	81, // 58: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	2,  // 59: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	8,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	7,  // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
+	6,  // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
+	14, // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
+	15, // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
+	16, // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
+	19, // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	36, // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	24, // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	38, // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	27, // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	26, // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	29, // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	28, // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	35, // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	91, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	3,  // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	5,  // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	8,  // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	78, // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	37, // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	49, // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	48, // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	9,  // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
+	47, // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	53, // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	41, // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	39, // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
+	40, // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
+	3,  // 30: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	92, // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	46, // 32: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	43, // 33: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	42, // 34: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	44, // 35: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	45, // 36: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,  // 37: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	78, // 38: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,  // 39: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	35, // 40: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	54, // 41: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	51, // 42: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	52, // 43: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	29, // 44: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	93, // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	29, // 46: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	94, // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	35, // 48: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	38, // 49: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	38, // 50: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	38, // 51: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	62, // 52: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	95, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	96, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,  // 55: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	65, // 56: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	7,  // 57: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	70, // 58: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	71, // 59: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	68, // 60: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	69, // 61: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	70, // 62: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	71, // 63: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	69, // 64: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	97, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	79, // 66: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,  // 67: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	89, // 68: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	88, // 69: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	88, // 70: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	90, // 71: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	2,  // 72: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -7817,7 +8863,7 @@ func file_scheddapi_schedd_proto_init() {
 	if File_scheddapi_schedd_proto != nil {
 		return
 	}
-	file_scheddapi_schedd_proto_msgTypes[21].OneofWrappers = []any{
+	file_scheddapi_schedd_proto_msgTypes[22].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
@@ -7828,7 +8874,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   86,
+			NumMessages:   95,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

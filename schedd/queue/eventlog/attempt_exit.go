@@ -16,6 +16,18 @@ type AttemptExit struct {
 	Used   ResourceUsage
 	// CausePreemption: for whom it made room; nil: not known
 	Preemptor *roost.PreemptionParty
+	Stored    StoredOutput
+}
+
+// StoredOutput names the output of an attempt that is on the checkpoint server. Each name
+// is the SHA-256 in hexadecimal digits; it is empty for what the attempt did not write.
+type StoredOutput struct {
+	Out, Err string // the captured streams
+	Files    string // the output files, as package transfer stores them
+
+	OutBytes, ErrBytes int64 // of the streams
+	FileCount          int64 // of the files and directories in Files
+	FileBytes          int64 // of these together
 }
 
 // ResourceUsage is what an attempt used beside time, in bytes, as its machine measured
@@ -72,7 +84,33 @@ func (e *AttemptExit) append(b []byte) []byte {
 	if e.Preemptor != nil {
 		b = appendMessage(b, 15, func(b []byte) []byte { return appendParty(b, *e.Preemptor) })
 	}
-	return b
+	return e.Stored.append(b)
+}
+
+// append adds the form on disk, within that of an exit.
+func (o *StoredOutput) append(b []byte) []byte {
+	b = appendText(appendText(appendText(b, 16, o.Out), 17, o.Err), 18, o.Files)
+	b = appendNumber(appendNumber(b, 19, uint64(o.OutBytes)), 20, uint64(o.ErrBytes))
+	return appendNumber(appendNumber(b, 21, uint64(o.FileCount)), 22, uint64(o.FileBytes))
+}
+
+func (o *StoredOutput) decode(f encodedField) {
+	switch f.number {
+	case 16:
+		o.Out = string(f.bytes)
+	case 17:
+		o.Err = string(f.bytes)
+	case 18:
+		o.Files = string(f.bytes)
+	case 19:
+		o.OutBytes = int64(f.value)
+	case 20:
+		o.ErrBytes = int64(f.value)
+	case 21:
+		o.FileCount = int64(f.value)
+	case 22:
+		o.FileBytes = int64(f.value)
+	}
 }
 
 // appendParty adds the form on disk of a party to a preemption.
@@ -130,6 +168,8 @@ func (x *AttemptExit) decode(b []byte) error {
 			p, err := decodeParty(f.bytes)
 			x.Preemptor = &p
 			return err
+		default:
+			x.Stored.decode(f)
 		}
 		return nil
 	})

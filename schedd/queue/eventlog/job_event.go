@@ -53,6 +53,10 @@ const (
 	Replaced         // tasks of a service get the revision that is wanted; active ones end first
 	Evicted          // an attempt is ended because its machine is drained
 	SurgeChanged     // a service has another number of tasks beyond its own, for an update
+	ResizeRequested  // the live attempts of tasks are to become larger or smaller where they run
+	Resized          // such an attempt has its new size
+	ResizeRefused    // or stays as it is; Reason is the machine's
+	Scaled           // a service is to have another number of tasks, as its load asks for
 )
 
 var eventTypeNames = [...]string{
@@ -68,6 +72,8 @@ var eventTypeNames = [...]string{
 	BecameReady: "ready", BecameUnready: "unready", BackoffEnded: "restart-due",
 	Ticked: "ticked", TickSkipped: "skipped",
 	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted", SurgeChanged: "surge",
+	ResizeRequested: "resizing", Resized: "resized", ResizeRefused: "resize-refused",
+	Scaled: "scaled",
 }
 
 func (w EventType) String() string {
@@ -83,12 +89,12 @@ type JobEvent struct {
 	Time int64 // unix nanoseconds
 	Job  uint64
 	// Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled,
-	// Requeued, RunRequested, RunDenied, Replaced: which tasks; none means all;
-	// NodesReleased: the secondary tasks there
+	// Requeued, RunRequested, RunDenied, Replaced, ResizeRequested: which tasks; none
+	// means all; NodesReleased: the secondary tasks there
 	Ranges []IndexRange
 	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, BecameReady,
-	// BecameUnready, BackoffEnded, Evicted, and of checkpoints; NodesReleased: the
-	// primary task
+	// BecameUnready, BackoffEnded, Evicted, Resized, ResizeRefused, and of checkpoints;
+	// NodesReleased: the primary task
 	Index int
 	// Held: where the job's record was damaged, the highest number that an attempt of it
 	// may have had; 0 otherwise
@@ -106,8 +112,9 @@ type JobEvent struct {
 	// Ended, Lost: a task that may not be run twice ends with its attempt, and is not
 	// held; BecameUnready: the attempt is ended for that
 	Force bool
-	// Submitted; Altered, Revised: what changes, and as an ad of changes, and counts of 0
-	// for what does not; SurgeChanged: the count of tasks with those of the surge
+	// Submitted; Altered, Revised, Scaled: what changes, and as an ad of changes, and
+	// counts of 0 for what does not; SurgeChanged: the count of tasks with those of the
+	// surge
 	Submission *SubmittedJob
 	Image      *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 	OrderRank  uint64           // Ordered: its place

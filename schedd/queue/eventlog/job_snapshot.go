@@ -31,6 +31,7 @@ type JobSnapshot struct {
 	LastTick                int64        // up to when instants of its schedule are decided, unix seconds
 	Released                []IndexRange // secondary tasks whose machines were given back
 	Update                  *JobUpdate   // nil: the job was never updated
+	Scale                   *ScaleRecord // nil: its number of tasks never followed its load
 }
 
 // OldAd is the ad with which tasks began that still run, where the job was altered since.
@@ -109,6 +110,7 @@ const (
 	sReleased // secondary tasks whose machines were given back
 	sLastTick
 	sUpdate
+	sScale
 )
 
 // Append adds the snapshot's form on disk to b.
@@ -152,6 +154,9 @@ func (s *JobSnapshot) Append(b []byte) []byte {
 	}
 	if s.Update != nil {
 		b = appendMessage(b, sUpdate, s.Update.append)
+	}
+	if s.Scale != nil {
+		b = appendMessage(b, sScale, s.Scale.append)
 	}
 	return b
 }
@@ -239,6 +244,9 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 	case sUpdate:
 		s.Update = &JobUpdate{}
 		err = s.Update.decode(f.bytes)
+	case sScale:
+		s.Scale = &ScaleRecord{}
+		err = s.Scale.decode(f.bytes)
 	default:
 		err = s.Waits.decodeField(f)
 	}

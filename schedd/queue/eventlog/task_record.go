@@ -33,6 +33,9 @@ type TaskRecord struct {
 	// held that; 0: it had none
 	AllocIndex   int
 	AllocAttempt roost.AttemptNumber
+	// what the live attempt is to have instead of what it began with; nil: it was not
+	// asked for, or the attempt has it
+	Resize *ResizeRecord
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -68,6 +71,9 @@ func (r *TaskRecord) append(b []byte) []byte {
 	}
 	if r.Service != nil {
 		b = appendMessage(b, 27, r.Service.append)
+	}
+	if r.Resize != nil {
+		b = appendMessage(b, 30, r.Resize.append)
 	}
 	return appendNumber(appendNumber(b, 28, uint64(r.AllocIndex)), 29, uint64(r.AllocAttempt))
 }
@@ -141,6 +147,9 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 		r.AllocIndex = int(f.value)
 	case 29:
 		r.AllocAttempt = roost.AttemptNumber(f.value)
+	case 30:
+		r.Resize = &ResizeRecord{}
+		return r.Resize.decode(f.bytes)
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ type TaskRevision struct {
 	Planned  bool  // a planned cause has taken it down, and it was not ready since
 	Stopping bool  // desired: that the live attempt ends, and one of Revision begins
 	Exits    int   // attempts of Revision that ended by themselves
+	// Untouched: when the tasks of its job began to go back, it was of that revision
+	Untouched bool
 }
 
 func (r *TaskRevision) append(b []byte) []byte {
@@ -29,7 +31,8 @@ func (r *TaskRevision) append(b []byte) []byte {
 	b = appendBool(b, 3, r.WasReady)
 	b = appendBool(b, 4, r.Planned)
 	b = appendBool(b, 5, r.Stopping)
-	return appendNumber(b, 6, uint64(r.Exits))
+	b = appendNumber(b, 6, uint64(r.Exits))
+	return appendBool(b, 7, r.Untouched)
 }
 
 func (r *TaskRevision) decode(b []byte) error {
@@ -47,6 +50,8 @@ func (r *TaskRevision) decode(b []byte) error {
 			r.Stopping = f.value != 0
 		case 6:
 			r.Exits = int(f.value)
+		case 7:
+			r.Untouched = f.value != 0
 		}
 		return nil
 	})
@@ -149,6 +154,9 @@ func appendUpdate(b []byte, u *update.Update) []byte {
 	for _, i := range u.Failed {
 		b = appendNumber(b, 13, uint64(i)+1)
 	}
+	for _, r := range u.Alike {
+		b = appendNumber(b, 16, uint64(r))
+	}
 	for _, r := range u.Tasks {
 		b = appendRanges(b, 14, []IndexRange{{First: r.From, Last: r.To}})
 	}
@@ -193,6 +201,8 @@ func decodeUpdate(b []byte, u *update.Update) error {
 			return err
 		case 15:
 			u.Reason = string(f.bytes)
+		case 16:
+			u.Alike = append(u.Alike, uint32(f.value))
 		}
 		return nil
 	})

@@ -41,11 +41,30 @@ func (r *adReader) allocPlace() (p AllocPlace) {
 	return p
 }
 
+// allocUsers reads whose jobs may be inside an alloc set besides its owner's.
+func (r *adReader) allocUsers() []string {
+	names := r.list(roost.AttrAllocUsers)
+	if len(names) > roost.MaxAllocUsers {
+		r.fail(roost.AttrAllocUsers, fmt.Sprintf("it names %d users, and %d are the most", len(names),
+			roost.MaxAllocUsers))
+		return nil
+	}
+	for _, name := range names {
+		if err := roost.CheckAllocUser(name); err != nil {
+			r.fail(roost.AttrAllocUsers, err.Error())
+			return nil
+		}
+	}
+	return names
+}
+
 // refuseWithAlloc refuses what contradicts an alloc set, or a job inside one.
 func (r *adReader) refuseWithAlloc(p *JobSpec) {
 	const nothing, placed = "an alloc set runs nothing by itself", "its tasks run on the machine of their alloc: " +
 		"it belongs to the alloc set"
 	switch {
+	case len(p.AllocUsers) > 0 && !p.IsAlloc:
+		r.fail(roost.AttrAllocUsers, "only an alloc set has users")
 	case p.IsAlloc && p.Inside.Alloc != 0:
 		r.fail(roost.AttrInAlloc, "an alloc set cannot be inside another")
 	case p.IsAlloc && p.Service != nil:
@@ -58,6 +77,8 @@ func (r *adReader) refuseWithAlloc(p *JobSpec) {
 		r.fail(roost.AttrWalltime, "an alloc set stays until it is removed, and has none")
 	case p.IsAlloc && len(p.Ports) > 0:
 		r.fail(roost.AttrPorts, nothing)
+	case p.IsAlloc && len(p.Secrets) > 0:
+		r.fail(roost.AttrSecrets, nothing)
 	case p.IsAlloc && !p.Rerunnable:
 		r.fail(roost.AttrRerunnable, "an alloc that loses its machine gets another")
 	case (p.IsAlloc || p.Inside.Alloc != 0) && (p.GangSize > 1 || p.MPIGang):
@@ -98,4 +119,10 @@ func AllocTooSmall(task, alloc roost.Resources) string {
 		return fmt.Sprintf("%v of a GPU, and the alloc has %v", task.GPUMemory, alloc.GPUMemory)
 	}
 	return ""
+}
+
+// allocCount is how many allocs the user of an alloc set wants; 0 if it is not stated.
+func (r *adReader) allocCount() int {
+	count, _ := r.ad.Int(roost.AttrTaskCount)
+	return int(min(max(count, 0), roost.MaxTasks))
 }

@@ -17,7 +17,8 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		p.Group, p.Band, p.AppClass,
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
 		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
-		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) + p.queueRequirements
+		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) +
+		p.secretKey() + p.queueRequirements
 }
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
@@ -40,6 +41,15 @@ func (p *JobSpec) futureKey(job roost.JobID) string {
 			portKey(p.Ports)
 	}
 	return fmt.Sprintf(" %d %q", p.Walltime, p.Reservation)
+}
+
+// secretKey tells the requests of tasks with secrets apart, which not every machine can
+// have.
+func (p *JobSpec) secretKey() string {
+	if len(p.Secrets) == 0 {
+		return ""
+	}
+	return " secrets "
 }
 
 // allocKey tells the requests of alloc sets and of jobs inside them from all others. Each
@@ -102,14 +112,8 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	if p.Transfer == "never" { // it needs the files where they are
 		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 	}
-	if p.NeedsRestore {
-		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
-		if p.SlotUser {
-			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
-		} else { // at home its user is itself
-			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " +
-				strconv.Quote(job.Host) + ")"
-		}
+	if features := p.requiredFeatures(job); features != "" {
+		require = "(" + require + ")" + features
 	}
 	set := func(name, src string) {
 		if err := ad.SetExpr(name, src); err != nil {
@@ -122,6 +126,24 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	}
 	p.softConstraints.describeInAd(ad, job)
 	return ad.String()
+}
+
+// requiredFeatures returns what a machine must be able to do for the tasks, as a part of
+// their requirements.
+func (p *JobSpec) requiredFeatures(job roost.JobID) (require string) {
+	if p.NeedsRestore {
+		require = " && TARGET." + roost.AttrHasCheckpoint + " =?= true"
+		if p.SlotUser {
+			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
+		} else { // at home its user is itself
+			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " +
+				strconv.Quote(job.Host) + ")"
+		}
+	}
+	if len(p.Secrets) > 0 {
+		require += " && TARGET." + roost.AttrHasSecrets + " =?= true"
+	}
+	return require
 }
 
 // Anywhere is the request to run now on whichever machine; else the names of the machines

@@ -15,12 +15,13 @@ type RevisionEffect uint8
 const (
 	NoEffect    RevisionEffect = iota
 	InPlace                    // tasks go on as they are
+	ResizeTask                 // each task becomes larger or smaller where it is, if its machine has room
 	RestartTask                // each task is stopped and started again
 	Refused                    // it would be another job
 )
 
-var revisionEffectNames = [...]string{NoEffect: "nothing", InPlace: "in place", RestartTask: "restart",
-	Refused: "refused"}
+var revisionEffectNames = [...]string{NoEffect: "nothing", InPlace: "in place", ResizeTask: "resize",
+	RestartTask: "restart", Refused: "refused"}
 
 // String returns the word that users read.
 func (e RevisionEffect) String() string { return revisionEffectNames[e] }
@@ -31,7 +32,7 @@ var inPlaceAttrs = []string{
 	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
 	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService, roost.AttrLogs,
 	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrCellQueue, roost.AttrJobLease, roost.AttrAlterations,
-	roost.AttrTaskCount, AttrArray,
+	roost.AttrTaskCount, AttrArray, roost.AttrAutoscale, roost.AttrVerticalAutoscale,
 }
 
 // effectOf returns what a change of one attribute does.
@@ -42,6 +43,8 @@ func effectOf(name string, fixed []string) RevisionEffect {
 	switch {
 	case has(inPlaceAttrs):
 		return InPlace
+	case strings.EqualFold(name, roost.AttrRequestCpus), strings.EqualFold(name, roost.AttrRequestMemory):
+		return ResizeTask
 	case has(fixed), strings.EqualFold(name, roost.AttrJobName):
 		return Refused
 	}

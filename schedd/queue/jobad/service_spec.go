@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/autoscale"
 )
 
 // ServiceSpec is what an ad says of a service: a job whose tasks are to run always.
@@ -20,6 +21,8 @@ type ServiceSpec struct {
 	Checks       []HealthCheck
 	Stop         StopOrder
 	Logs         LogSpec
+	Autoscale    *autoscale.Policy     // nil: its user says how many tasks it has
+	Sizes        *autoscale.SizePolicy // nil: its user says how large they are
 }
 
 // serviceSpec reads what the ad says of a service; nil for a job that is none.
@@ -33,7 +36,8 @@ func (r *adReader) serviceSpec() *ServiceSpec {
 		return nil
 	}
 	in := adReader{ad: ad}
-	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad), Logs: r.logSpec()}
+	s := &ServiceSpec{Checks: r.healthChecks(), Stop: r.stopOrder(ad), Logs: r.logSpec(),
+		Autoscale: r.autoscalePolicy(), Sizes: r.sizePolicy()}
 	s.HasChecks = len(s.Checks) > 0
 	count, _ := r.ad.Int(roost.AttrTaskCount)
 	s.Count = int(min(max(count, 0), roost.MaxTasks))

@@ -11,6 +11,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
+// TransferStore is the Transfer of a job whose files are copied to the checkpoint server.
+// Its input is when it is submitted, its output when it has ended. The queue of the cell
+// alone has such jobs.
+const TransferStore = "store"
+
 // SubmitSpec is a job to be submitted: an ad, a number of tasks, and columns of values.
 // A column has one value for each task.
 type SubmitSpec struct {
@@ -36,6 +41,7 @@ type JobSpec struct {
 	GangSize          int  // so many tasks start together; below 2: each for itself
 	MPIGang           bool // by the first of them
 	Ports             []roost.PortRequest
+	Secrets           []SecretSpec
 	Processes         int // of a task, in the file of nodes; below 0: there is none
 	Reservation       string
 	NoticePeriod      time.Duration
@@ -64,7 +70,9 @@ type JobSpec struct {
 	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
-	IsAlloc           bool // an alloc set: its tasks hold resources, and run nothing
+	IsAlloc           bool     // an alloc set: its tasks hold resources, and run nothing
+	AllocCount        int      // of an alloc set: how many allocs its user wants; 0: not stated
+	AllocUsers        []string // of an alloc set: whose jobs may be inside besides its owner's
 	Inside            AllocPlace
 }
 
@@ -88,9 +96,9 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		usual, p.Update = roost.AppStream, r.updatePolicy()
 	}
 	if p.IsAlloc = r.boolean(roost.AttrAlloc, false); p.IsAlloc {
-		usual = roost.AppStream
+		usual, p.AllocCount = roost.AppStream, r.allocCount()
 	}
-	p.Inside = r.allocPlace()
+	p.Inside, p.AllocUsers = r.allocPlace(), r.allocUsers()
 	if p.AppClass = r.text(roost.AttrAppClass, usual); p.AppClass != roost.AppBatch &&
 		p.AppClass != roost.AppStream {
 		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.AppClass, roost.AppBatch, roost.AppStream))
@@ -121,29 +129,41 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	}
 	p.Transfer, p.Domain, p.Queue, p.SubmitHost = r.text(roost.AttrTransfer, "auto"),
 		r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, ""), r.text(roost.AttrSubmitHost, "")
-	if !slices.Contains([]string{"auto", "always", "never"}, p.Transfer) {
-		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.Transfer))
-	}
-	p.Ports = r.ports()
+	r.checkTransfer(&p)
+	p.Ports, p.Secrets = r.ports(), r.secrets()
 	if p.Checkpoints = r.checkpointSettings(); p.Interactive {
 		p.Checkpoints = nil // neither the terminal nor what runs on it could be brought back
+	} else if hasSecretVariables(p.Secrets) && p.Checkpoints != nil && !p.Checkpoints.Self {
+		p.Checkpoints = nil // an image would have the environment, and the secret in it
 	} else if hasSockets(p.Ports) && p.Checkpoints != nil && !p.Checkpoints.Self {
 		p.Checkpoints = nil // the machine still has the socket that an image would bring back
 	} else if p.GangSize > 1 && p.Checkpoints != nil && (p.MPIGang || !p.Checkpoints.Self) {
 		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
 	}
-	p.FromQsub, p.ScriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
+	p.FromQsub, p.ScriptFile, p.softConstraints = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, ""),
+		r.softConstraints()
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
-	p.softConstraints = r.softConstraints()
 	r.requireProgram(&p)
 	return p, r.err
+}
+
+// checkTransfer refuses unknown ways to transfer files.
+func (r *adReader) checkTransfer(p *JobSpec) {
+	if !slices.Contains([]string{"auto", "always", "never", TransferStore}, p.Transfer) {
+		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never, store", p.Transfer))
+	}
+	if p.Transfer == TransferStore && p.Service != nil {
+		r.fail(roost.AttrTransfer, "a service cannot have its files stored: each update would need others; put what "+
+			"it reads on a file system that its machines have")
+	}
 }
 
 // requireProgram refuses a job that has nothing to run. Only an alloc set is to have
 // nothing.
 func (r *adReader) requireProgram(p *JobSpec) {
 	r.refuseWithAlloc(p)
+	r.checkAutoscale(p)
 	if !p.IsAlloc && r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" &&
 		r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")

@@ -40,6 +40,13 @@ func (r *adReader) updatePolicy() *update.Policy {
 			in.fail(roost.AttrOnFailure, err.Error())
 		}
 	}
+	switch word := in.text(roost.AttrResize, "in-place"); word {
+	case "in-place":
+	case "restart":
+		p.ResizeByRestart = true
+	default:
+		in.fail(roost.AttrResize, fmt.Sprintf("it cannot be %q: write \"in-place\" or \"restart\"", word))
+	}
 	if in.has(roost.AttrUpdateTasks) {
 		var err error
 		if p.Tasks, err = ParseUpdateTasks(in.text(roost.AttrUpdateTasks, "")); err != nil {

@@ -27,29 +27,37 @@ func (b Budget) Room() int {
 // Exceeded reports whether planned causes have taken down more than they may.
 func (b Budget) Exceeded() bool { return b.Planned > b.Limit+b.Spare }
 
-// Budget adds up the budget of a job of count tasks; the facts beyond count are of its
-// surge tasks. A task that failed counts for as long as it may need to come back, which
-// is ready_within: one that cannot run at all would block every update otherwise.
-func (u *Update) Budget(p *Policy, count int, facts []TaskFact, now int64) Budget {
-	b := Budget{Limit: p.maxDown(count)}
-	for i := range facts {
-		f := &facts[i]
-		switch {
-		case i >= count:
-			if f.Condition == Ready {
-				b.Spare++
-			}
-		case f.Condition == Ready, f.Absent:
-		case f.Planned && !u.hasFailed(i):
-			b.Planned++
-		case f.WasReady:
-			if until := f.Since + int64(p.ReadyWithin); now < until {
-				b.Failing++
-				b.Changes = earlier(b.Changes, until)
-			}
+// Budget adds up the budget of a job of count tasks. With its surge tasks it has so many
+// in all.
+func (t *Tally) Budget(u *Update, p *Policy, count, tasks int, now int64) Budget {
+	t.look(u, p, count, tasks, now)
+	job, surge := t.sum(0, count), t.sum(count, tasks)
+	return budgetOf(p, count, &job, &surge)
+}
+
+// Charged is Budget without the tasks that are down for another reason, which are not
+// charged. What time changes is as it was at the last look, or is now.
+func (t *Tally) Charged(u *Update, p *Policy, count, tasks int, now int64) Budget {
+	b := t.Budget(u, p, count, tasks, t.LookedAt(now))
+	b.Failing, b.Changes = 0, 0
+	return b
+}
+
+func budgetOf(p *Policy, count int, job, surge *tallySum) Budget {
+	return Budget{Limit: p.maxDown(count), Planned: job.of(downPlanned), Failing: job.of(downFailing),
+		Spare: surge.of(isReady), Changes: job.failingUntil}
+}
+
+// States counts the tasks by how far they have come.
+func (t *Tally) States(u *Update, p *Policy, count, tasks int, now int64) map[TaskState]int {
+	t.look(u, p, count, tasks, now)
+	states := map[TaskState]int{}
+	for s := range TaskResizing + 1 {
+		if n := t.nodes[1].of(firstStateKind + taskKind(s)); n > 0 {
+			states[s] = n
 		}
 	}
-	return b
+	return states
 }
 
 // earlier is the earlier of two times, where 0 is never.

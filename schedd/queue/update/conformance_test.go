@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// The cases below are those that the updaters of Aurora (JobUpdaterIT,
-// InstanceUpdaterTest), Nomad (TestReconciler, TestDeploymentWatcher) and Kubernetes (its
-// end-to-end tests) are known by. Their names say which.
+// The cases below are those that the updaters of Aurora, Nomad and Kubernetes are known
+// by. Their names say which; the list of all of them is in conformance_list_test.go.
 
 const soon = time.Second
 
@@ -50,6 +49,21 @@ func TestAuroraRollbackFailed(t *testing.T) {
 	m.command(Resume)
 	m.run(10 * time.Minute)
 	m.expect("rolling undoing undo-paused undoing undone", "11")
+}
+
+// TestUndoLeavesOthersAlone checks that no task holds up an undo that has nothing to go
+// back from, however it is. The update has not made it so.
+func TestUndoLeavesOthersAlone(t *testing.T) {
+	m := newModel(t, 3)
+	m.begin(2, DefaultPolicy(), attemptPlan{ready: -1})
+	m.run(4 * time.Minute)
+	m.set(2, Unready)
+	m.stuck[2] = true
+	m.run(10 * time.Minute)
+	m.expect("rolling undoing undone", "111")
+	if m.facts[2].Condition != Unready || strings.Contains(strings.Join(m.stops, ""), "2") {
+		t.Errorf("task 2 is %+v, stopped were %v", m.facts[2], m.stops)
+	}
 }
 
 func TestAuroraRollbackPausedForwardUpdate(t *testing.T) {
@@ -300,4 +314,56 @@ func TestBorgDisruptions(t *testing.T) {
 	m.begin(2, with(func(p *Policy) { p.Disruptions = 2 }), attemptPlan{ready: soon})
 	m.run(10 * time.Minute)
 	m.expect("rolling partial", "22111")
+}
+
+// TestNomadLimitHealthAccounting checks that only tasks that have settled make room for
+// the next ones.
+func TestNomadLimitHealthAccounting(t *testing.T) {
+	m := newModel(t, 6)
+	m.begin(2, with(func(p *Policy) {
+		p.AtOnce, p.MaxDown, p.MaxDownSet = Amount{Number: 4}, Amount{Number: 4}, true
+	}), attemptPlan{ready: soon})
+	m.run(8 * time.Second) // they are ready, and have not settled
+	if got := strings.Join(m.stops, ""); got != "0123" {
+		t.Errorf("stopped in the order %s before any had settled", got)
+	}
+	m.run(time.Minute)
+	m.expect("rolling done", "222222")
+}
+
+// TestNomadTaintedNodeRollingUpgrade checks that tasks of a lost machine come back in the
+// new revision.
+func TestNomadTaintedNodeRollingUpgrade(t *testing.T) {
+	m := newModel(t, 5)
+	m.begin(2, DefaultPolicy(), attemptPlan{ready: soon})
+	m.run(5 * time.Second)
+	m.set(3, Lost)
+	m.set(4, Lost)
+	m.run(10 * time.Minute)
+	m.expect("rolling done", "22222")
+	if got := strings.Join(m.stops, ""); strings.Contains(got, "3") && strings.Contains(got, "4") {
+		t.Errorf("stopped in the order %s, and tasks 3 and 4 had ended with their machine", got)
+	}
+}
+
+// TestNomadProgressDeadlineCanaries checks that canaries that find no machine fail the
+// update when the time for progress is over.
+func TestNomadProgressDeadlineCanaries(t *testing.T) {
+	m := newModel(t, 3)
+	m.noRoom[3] = true
+	m.begin(2, with(func(p *Policy) { p.Canary, p.Surge = 1, Amount{Number: 1} }), attemptPlan{ready: soon})
+	m.run(30 * time.Minute)
+	m.expect("rolling undoing undone", "111")
+}
+
+// TestKubernetesIterativeRollouts begins updates at irregular times, each before the one
+// before has ended. The last one ends.
+func TestKubernetesIterativeRollouts(t *testing.T) {
+	m := newModel(t, 5)
+	for to, pause := range []time.Duration{7, 1, 13, 3, 29, 2} {
+		m.begin(uint32(to)+2, DefaultPolicy(), attemptPlan{ready: soon})
+		m.run(pause * time.Second)
+	}
+	m.run(10 * time.Minute)
+	m.expect("rolling done", "77777")
 }

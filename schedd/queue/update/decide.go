@@ -24,51 +24,61 @@ type Plan struct {
 type Replacement struct {
 	Index   int
 	Planned bool // it was ready, so that the budget is charged
+	Resize  bool // it becomes larger or smaller where it is, which charges nothing
 	Stop    bool // it has an attempt
 }
 
 // planner is one call of Decide.
 type planner struct {
 	Plan
+	tally  *Tally
 	count  int
-	facts  []TaskFact
+	tasks  int // with the surge tasks
 	policy *Policy
 	now    int64
-	states []TaskState
+	job    tallySum // its tasks without the surge tasks
+	surge  tallySum
 }
 
-// Decide returns what is to be done about an update of a job of count tasks. The facts
-// beyond count are of its surge tasks. Policy is that of the newer revision, and while
-// tasks go back that of the older. It asks nobody, and to ask it twice is harmless.
-func Decide(u Update, p *Policy, count int, facts []TaskFact, now time.Time) Plan {
-	d := &planner{Plan: Plan{Update: u}, count: count, facts: facts, policy: p, now: now.UnixNano()}
+// Decide returns what is to be done about an update of a job. That has count tasks
+// without its surge tasks. Policy is that of the newer revision, and while tasks go back
+// that of the older. It asks nobody, and to ask it twice is harmless.
+func (t *Tally) Decide(u Update, p *Policy, count, tasks int, now time.Time) Plan {
+	d := &planner{Plan: Plan{Update: u}, tally: t, count: count, tasks: tasks, policy: p, now: now.UnixNano()}
 	d.correctTimes()
-	d.Update.Failed, d.Surge = slices.Clone(u.Failed), d.surgeStillNeeded()
+	d.Update.Failed = slices.Clone(u.Failed)
+	if active := u.State.IsActive(); active || tasks > count {
+		t.look(&d.Update, p, count, tasks, d.now)
+		d.addUp()
+		d.Surge = d.surgeStillNeeded()
+	}
 	switch {
 	case u.State.IsActive():
 		d.advance()
 	case (u.State == Done || u.State == Undone) && d.now >= u.Moved+int64(CloseAfter):
 		d.become(Closed, "")
 	case u.State == Done || u.State == Undone:
-		d.Again = u.Moved + int64(CloseAfter)
+		d.Again = earlier(d.Again, u.Moved+int64(CloseAfter))
 	}
+	for _, i := range t.fresh { // whether they are down for a planned cause is said by the job from now on
+		t.Mark(i)
+	}
+	t.fresh = nil
 	return d.Plan
 }
 
-// correctTimes corrects times in the future, which the clock left that was set back
-// since. Waits would be longer by that. Those of the update begin anew, and a task that
-// would settle for more than twice as long as it has to has done so.
+// addUp counts the tasks by their kinds.
+func (d *planner) addUp() {
+	d.job, d.surge = d.tally.sum(0, d.count), d.tally.sum(d.count, d.tasks)
+}
+
+// correctTimes corrects times of the update in the future, which the clock left that was
+// set back since. Waits would be longer by that, and begin anew.
 func (d *planner) correctTimes() {
 	u := &d.Update
 	if u.ClockFrom > d.now || u.Moved > d.now || u.Pulsed > d.now {
 		u.ClockFrom, u.Moved, u.Pulsed = min(u.ClockFrom, d.now), min(u.Moved, d.now), min(u.Pulsed, d.now)
 		d.Changed = true
-	}
-	d.facts = slices.Clone(d.facts)
-	for i := range d.facts {
-		if f := &d.facts[i]; f.Since-d.now > int64(d.policy.Settling) {
-			f.Since = 0
-		}
 	}
 }
 
@@ -80,11 +90,11 @@ func (d *planner) become(to State, reason string) {
 
 // advance goes on with an active update.
 func (d *planner) advance() {
-	d.readStates()
+	d.Again = earlier(d.Again, earlier(d.job.again, d.surge.again))
 	d.noteFailures()
 	d.noteProgress()
 	if d.Update.State.moves() && d.failed() { // the policy may now be that of the other revision
-		d.Surge, d.Again = len(d.facts)-d.count, d.now
+		d.Surge, d.Again = d.tasks-d.count, d.now
 		return
 	}
 	switch {
@@ -99,53 +109,29 @@ func (d *planner) advance() {
 		d.Surge = d.wantedSurge()
 		d.replaceTasks()
 	case d.Update.State.IsActive():
-		d.Surge = len(d.facts) - d.count
-	}
-}
-
-// readStates works out how far each task has come.
-func (d *planner) readStates() {
-	d.states = make([]TaskState, len(d.facts))
-	for i := range d.facts {
-		f := &d.facts[i]
-		d.states[i] = d.Update.TaskState(i, f, d.policy, d.now)
-		if i >= d.count && d.states[i] == TaskExcluded {
-			d.states[i] = TaskNew
-		}
-		if d.states[i] == TaskSettling {
-			d.Again = earlier(d.Again, f.readyAt(d.policy.Settling))
-		}
+		d.Surge = d.tasks - d.count
 	}
 }
 
 // noteFailures finds the tasks that do not come up.
 func (d *planner) noteFailures() {
-	if !d.Update.State.moves() {
+	if !d.Update.State.moves() || d.job.of(isFailing)+d.surge.of(isFailing) == 0 {
 		return
 	}
-	for i := range d.facts {
-		if !d.states[i].inProgress() {
-			continue
-		}
-		fails, again := d.facts[i].failsNow(d.policy, d.now)
-		d.Again = earlier(d.Again, again)
-		if fails {
-			at, _ := slices.BinarySearch(d.Update.Failed, i)
-			d.Update.Failed = slices.Insert(d.Update.Failed, at, i)
-			d.Changed, d.states[i] = true, TaskFailed
-		}
+	for i := d.tally.next(0, d.tasks, isFailing.set()); i >= 0; i = d.tally.next(i+1, d.tasks, isFailing.set()) {
+		at, _ := slices.BinarySearch(d.Update.Failed, i)
+		d.Update.Failed = slices.Insert(d.Update.Failed, at, i)
+		d.Changed = true
+		d.tally.fails(i)
 	}
+	d.tally.look(&d.Update, d.policy, d.count, d.tasks, d.now)
+	d.addUp()
 }
 
 // noteProgress starts the clock again when a task became new after it was started.
 func (d *planner) noteProgress() {
-	if d.Update.ClockFrom == 0 {
-		return
-	}
-	for i := range d.facts {
-		if at := d.facts[i].readyAt(d.policy.Settling); d.states[i] == TaskNew && at > d.Update.ClockFrom {
-			d.Update.ClockFrom, d.Changed = at, true
-		}
+	if at := max(d.job.provenAt, d.surge.provenAt); d.Update.ClockFrom != 0 && at > d.Update.ClockFrom {
+		d.Update.ClockFrom, d.Changed = at, true
 	}
 }
 
@@ -207,17 +193,17 @@ func (d *planner) autoPromote() {
 // finish ends the update when no task is left to be replaced.
 func (d *planner) finish() {
 	u := &d.Update
-	skipped := 0
-	for i := range d.count {
-		switch s := d.states[i]; {
-		case s == TaskOld && d.spent() && d.facts[i].hasAttempt():
-			skipped++
-		case s == TaskOld && mutant.Active(mutant.UpdateDoneEarly):
-		case s == TaskOld || s.inProgress():
-			return
-		}
+	skipped, left := 0, d.job.of(oldRunning)
+	if d.spent() {
+		skipped, left = left, 0
+	}
+	left += d.job.of(oldIdle)
+	if mutant.Active(mutant.UpdateDoneEarly) {
+		left = 0
 	}
 	switch {
+	case left+d.job.of(isReplaced) > 0:
+		return
 	case !u.State.moves():
 	case u.State == Undoing:
 		d.become(Undone, u.Reason)
@@ -232,6 +218,9 @@ func (d *planner) finish() {
 
 // spent reports whether the update may stop no more running tasks.
 func (d *planner) spent() bool {
+	if mutant.Active(mutant.DisruptionsUncounted) {
+		return false
+	}
 	return d.policy.Disruptions >= 0 && d.Update.State == Rolling && d.Update.Disrupted >= d.policy.Disruptions
 }
 
@@ -239,37 +228,31 @@ func (d *planner) spent() bool {
 // updated. Canaries that the policy has room for are such tasks, and then no others.
 func (d *planner) wantedSurge() int {
 	surge := d.policy.surge(d.count)
+	if mutant.Active(mutant.SurgeUnbounded) && surge > 0 {
+		surge = d.count + 1
+	}
 	if d.canaryPhase() && d.policy.Canary <= surge {
 		surge = d.policy.Canary
+	} else if !d.needsRestarts() {
+		return d.surgeStillNeeded()
 	}
-	if len(d.facts)-d.count > surge { // they are of an update before, which had more of them
+	if d.tasks-d.count > surge { // they are of an update before, which had more of them
 		return max(surge, d.surgeStillNeeded())
 	}
 	return surge
 }
 
+// needsRestarts reports whether a task has to be stopped to get the target, or is being
+// started for it. No task makes room for one that is resized where it is.
+func (d *planner) needsRestarts() bool { return d.job.of(needsRestart) > 0 || len(d.Update.Alike) == 0 }
+
 // surgeStillNeeded is how many surge tasks are left after an update. Ready ones remain
 // while they stand in for tasks that are down.
 func (d *planner) surgeStillNeeded() int {
-	budget := d.Update.Budget(d.policy, d.count, d.facts, d.now)
+	budget := budgetOf(d.policy, d.count, &d.job, &d.surge)
 	if budget.Planned+budget.Failing <= budget.Limit {
 		return 0
 	}
 	d.Again = earlier(d.Again, budget.Changes)
-	n := len(d.facts) - d.count
-	for n > 0 && d.facts[d.count+n-1].Condition != Ready {
-		n--
-	}
-	return max(n, 0)
-}
-
-// inProgress counts the tasks that are being replaced now. One that waits for a machine
-// and was down anyway does not hold up the others.
-func (d *planner) inProgress() (n int) {
-	for i := range d.count {
-		if d.states[i].inProgress() && (d.states[i] != TaskWaiting || d.facts[i].Planned) {
-			n++
-		}
-	}
-	return n
+	return max(d.tally.last(d.count, d.tasks, isReady.set())+1-d.count, 0)
 }

@@ -26,6 +26,7 @@ type model struct {
 	policies map[uint32]*Policy
 	behave   map[uint32]attemptPlan
 	noRoom   map[int]bool // tasks that find no machine
+	stuck    map[int]bool // tasks that stay as they are
 	stopTime time.Duration
 	changed  []time.Time // when a task came into its condition
 	stops    []string
@@ -34,16 +35,49 @@ type model struct {
 	charged  bool     // a planned cause has taken a ready task down since the last check
 	stopped  int      // running tasks that the update has stopped
 	maxTasks int      // alive at one time
+	tally    *Tally
+	tallied  []TaskFact // what the tally was told of
 }
 
 func newModel(t *testing.T, count int) *model {
 	p := DefaultPolicy()
 	m := &model{t: t, now: time.Unix(1_800_000_000, 0), count: count, policies: map[uint32]*Policy{1: &p},
-		behave: map[uint32]attemptPlan{}, noRoom: map[int]bool{}, stopTime: 2 * time.Second}
+		behave: map[uint32]attemptPlan{}, noRoom: map[int]bool{}, stuck: map[int]bool{},
+		stopTime: 2 * time.Second}
+	m.tally = NewTally(func(i int) TaskFact { return m.facts[i] })
 	m.resize(count)
 	m.run(30 * time.Second)
 	return m
 }
+
+// plan asks once, and checks that the tally comes to what a look at each task does. Only
+// tasks that have changed are marked.
+func (m *model) plan() Plan {
+	m.t.Helper()
+	for i := range m.facts {
+		if i >= len(m.tallied) || m.facts[i] != m.tallied[i] {
+			m.tally.Mark(i)
+		}
+	}
+	m.tallied = slices.Clone(m.facts)
+	p, tasks := m.policy(), len(m.facts)
+	budget, wanted := m.tally.Budget(&m.update, p, m.count, tasks, m.now.UnixNano()),
+		m.budget()
+	if budget != wanted {
+		m.t.Fatalf("the budget is %+v, want %+v, with %+v", budget, wanted, m.facts)
+	}
+	got := m.tally.Decide(m.update, p, m.count, tasks, m.now)
+	want := naiveDecide(m.update, p, m.count, slices.Clone(m.facts), m.now)
+	if late := want.Again != 0 && (got.Again == 0 || got.Again > want.Again); late && m.update.State.IsActive() {
+		m.t.Fatalf("it is to be asked again at %d, want %d at the latest", got.Again, want.Again)
+	}
+	if want.Again = got.Again; !reflect.DeepEqual(got, want) {
+		m.t.Fatalf("got %+v, want %+v, with %+v, %+v", got, want, *p, m.facts)
+	}
+	return got
+}
+
+func (m *model) budget() Budget { return naiveBudget(m.policy(), m.count, m.facts, m.now.UnixNano()) }
 
 func (m *model) resize(n int) {
 	for len(m.facts) < n {
@@ -90,6 +124,9 @@ func (m *model) live() {
 			b = attemptPlan{ready: time.Second}
 		}
 		age := time.Duration(m.now.UnixNano() - f.Began)
+		if m.stuck[i] {
+			continue
+		}
 		switch f.Condition {
 		case Down:
 			if !m.noRoom[i] && since >= time.Second {
@@ -124,14 +161,20 @@ func (m *model) exit(i int) {
 func (m *model) decide() {
 	m.check()
 	before := m.update.State
-	plan := Decide(m.update, m.policy(), m.count, m.facts, m.now)
-	if again := Decide(m.update, m.policy(), m.count, m.facts, m.now); !reflect.DeepEqual(plan, again) {
+	plan := m.plan()
+	if again := m.plan(); !reflect.DeepEqual(plan, again) {
 		m.t.Fatalf("asked twice: %v, %v", plan, again)
 	}
 	if !plan.Changed && !sameUpdate(plan.Update, m.update) {
 		m.t.Fatalf("it changed from %v to %v, and says that it did not", m.update, plan.Update)
 	}
+	for _, i := range plan.Update.Failed {
+		if !m.update.hasFailed(i) {
+			m.facts[i].Planned = false
+		}
+	}
 	m.update = plan.Update
+	m.noteUndo(before)
 	m.surge = max(m.surge, m.policy().surge(m.count))
 	for _, r := range plan.Replace {
 		m.replace(r)
@@ -141,6 +184,15 @@ func (m *model) decide() {
 	}
 	m.note(before)
 	m.check()
+}
+
+// noteUndo notes which tasks have nothing to go back from.
+func (m *model) noteUndo(before State) {
+	for i := range m.facts {
+		if m.update.State == Undoing && !before.isUndo() {
+			m.facts[i].Untouched = m.facts[i].Revision == m.update.From
+		}
+	}
 }
 
 func sameUpdate(a, b Update) bool {
@@ -157,7 +209,7 @@ func (m *model) note(before State) {
 
 func (m *model) replace(r Replacement) {
 	f := &m.facts[r.Index]
-	m.want[r.Index] = m.update.Target()
+	m.want[r.Index], f.Untouched = m.update.Target(), false
 	if f.hasAttempt() != r.Stop {
 		m.t.Fatalf("%v, and the task is %+v", r, *f)
 	}
@@ -180,7 +232,7 @@ func (m *model) replace(r Replacement) {
 func (m *model) check() {
 	m.t.Helper()
 	p := m.policy()
-	b := m.update.Budget(p, m.count, m.facts, m.now.UnixNano())
+	b := m.budget()
 	if m.charged && b.Planned+b.Failing > b.Limit+b.Spare {
 		m.t.Fatalf("S1: %+v %+v %+v", b, m.update, m.facts)
 	}
@@ -194,7 +246,8 @@ func (m *model) check() {
 	if alive > m.count+m.surge {
 		m.t.Fatalf("S2: %d tasks live, and %d+%d may", alive, m.count, m.surge)
 	}
-	if p.Disruptions >= 0 && !m.update.State.isUndo() && m.stopped > p.Disruptions {
+	undone := m.update.State.isUndo() || m.update.State == Closed // to a revision that may say something else
+	if p.Disruptions >= 0 && !undone && m.stopped > p.Disruptions {
 		m.t.Fatalf("S3: %d tasks were stopped, and %d may be", m.stopped, p.Disruptions)
 	}
 	if m.update.State == Done && len(m.update.Tasks) == 0 {
@@ -249,6 +302,7 @@ func (m *model) command(c Command) {
 		m.t.Fatalf("%v: %v", c, err)
 	}
 	m.update = u
+	m.noteUndo(before)
 	m.note(before)
 	m.decide()
 }

@@ -58,6 +58,9 @@ type Policy struct {
 	Disruptions  int           // running tasks that an update may stop; -1: any number
 	Pulse        time.Duration // an update waits unless it had a pulse within that; 0: it needs none
 	Tasks        []Range       // none: all
+	// ResizeByRestart: a task whose size changes is started again, for a program that
+	// reads its limits once
+	ResizeByRestart bool
 }
 
 // Range is tasks by index, both ends included.
@@ -132,9 +135,10 @@ func (p *Policy) Problems(count int) (list []Problem) {
 		refuse(r.From < 0 || r.To < r.From || r.To >= count, "tasks",
 			"the job has no tasks %d-%d: write numbers from 0 to %d", r.From, r.To, count-1)
 	}
-	if down >= count && surge == 0 && p.MaxDownSet {
+	if down >= count && surge == 0 && p.MaxDownSet && count > 1 {
 		list = append(list, Problem{Field: "max_down", Warning: true,
-			Text: fmt.Sprintf("all %d tasks may be down at once", count)})
+			Text: fmt.Sprintf("all %d tasks may be down at once in an update or a drain: set surge = 1, so that "+
+				"new tasks are ready before old ones end, or a smaller max_down", count)})
 	}
 	return list
 }

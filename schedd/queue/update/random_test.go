@@ -32,7 +32,11 @@ func TestRandom(t *testing.T) {
 }
 
 func playRandom(t *testing.T, r *rand.Rand) *model {
-	m := newModel(t, 1+r.IntN(8))
+	tasks := 1 + r.IntN(8)
+	if r.IntN(30) == 0 { // several blocks of a tally
+		tasks = 1 + r.IntN(3*tallyBlock)
+	}
+	m := newModel(t, tasks)
 	m.stopTime = time.Duration(r.IntN(20)) * time.Second
 	revision := uint32(1)
 	for range 20 + r.IntN(100) {
@@ -63,7 +67,7 @@ func playRandom(t *testing.T, r *rand.Rand) *model {
 		m.decide()
 	}
 	clear(m.noRoom)
-	for n := 0; n < 200 && (m.update.State.IsActive() || n < 20); n++ { // what waits for people is decided
+	for n := 0; n < 200+40*m.count && (m.update.State.IsActive() || n < 20); n++ { // what waits for people is decided
 		m.run(20 * time.Second)
 		switch m.update.State {
 		case Paused, UndoPaused:
@@ -92,7 +96,7 @@ func playRandom(t *testing.T, r *rand.Rand) *model {
 // drain takes a task down as a drain would, if the budget has room.
 func (m *model) drain(i int) {
 	if i >= m.count || m.facts[i].Condition != Ready ||
-		m.update.Budget(m.policy(), m.count, m.facts, m.now.UnixNano()).Room() == 0 {
+		m.budget().Room() == 0 {
 		return
 	}
 	m.set(i, Leaving)

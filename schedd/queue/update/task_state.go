@@ -27,6 +27,16 @@ type TaskFact struct {
 	// WasReady: some attempt of it was ready; before that it is not missed
 	WasReady bool
 	Exits    int // attempts of its revision that ended by themselves since it was given that
+	// Resizable: its attempt can get the target by another size, where it is; ResizeAt:
+	// not before
+	Resizable bool
+	ResizeAt  int64
+	// ResizeAsked: when its machine was asked for another size, and has not answered; 0:
+	// it was not
+	ResizeAsked int64
+	// Untouched: when the tasks began to go back, it was of that revision already. How it
+	// is then is not the update's doing.
+	Untouched bool
 	// Absent: it is not to run, because it was removed or somebody holds it
 	Absent bool
 }
@@ -45,17 +55,24 @@ const (
 	TaskNew
 	TaskFailed
 	TaskExcluded // the update does not concern it
+	TaskResizing // its attempt becomes larger or smaller
 )
 
 var taskStateNames = [...]string{TaskOld: "old", TaskStopping: "stopping", TaskWaiting: "waiting",
 	TaskStarting: "starting", TaskUnready: "unready", TaskSettling: "settling", TaskNew: "new", TaskFailed: "failed",
-	TaskExcluded: "excluded"}
+	TaskExcluded: "excluded", TaskResizing: "resizing"}
 
 // String returns the word that users read.
 func (s TaskState) String() string { return taskStateNames[s] }
 
 // inProgress reports whether a task is being replaced.
-func (s TaskState) inProgress() bool { return s >= TaskStopping && s <= TaskSettling }
+func (s TaskState) inProgress() bool {
+	return s >= TaskStopping && s <= TaskSettling || s == TaskResizing
+}
+
+// resizeEnds is when a machine must have answered that was asked for another size. After
+// that the task is started again, as if the machine had refused.
+func (f *TaskFact) resizeEnds(p *Policy) int64 { return f.ResizeAsked + int64(p.ReadyWithin) }
 
 // readyAt is when a task that serves has proved itself.
 func (f *TaskFact) readyAt(settling time.Duration) int64 { return f.Since + int64(settling) }
@@ -65,9 +82,11 @@ func (u *Update) TaskState(i int, f *TaskFact, p *Policy, now int64) TaskState {
 	switch {
 	case !u.includes(i):
 		return TaskExcluded
+	case f.ResizeAsked > 0 && now < f.resizeEnds(p):
+		return TaskResizing
 	case f.Revision != u.Target():
 		return TaskOld
-	case f.Condition == Ready && now >= f.readyAt(p.Settling), f.Absent:
+	case f.Condition == Ready && now >= f.readyAt(p.Settling), f.Absent, u.State.isUndo() && f.Untouched:
 		return TaskNew
 	case u.hasFailed(i):
 		return TaskFailed

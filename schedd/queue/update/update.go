@@ -26,8 +26,11 @@ type Update struct {
 	Forgiven  int   // how many of these its user has accepted
 	Disrupted int   // running tasks that it has stopped; those of an undo do not count
 	Restart   bool  // it replaces tasks by the same revision (roost restart)
-	Tasks     []Range
-	Reason    string // why it is in its state; empty: as it should
+	// revisions from which To differs in CPU and memory alone: their tasks become larger
+	// or smaller where they are, if they can
+	Alike  []uint32
+	Tasks  []Range
+	Reason string // why it is in its state; empty: as it should
 }
 
 // Target is the revision that tasks get.
@@ -36,6 +39,22 @@ func (u *Update) Target() uint32 {
 		return u.From
 	}
 	return u.To
+}
+
+// Resizes reports whether a task of a revision gets the target by another size alone.
+func (u *Update) Resizes(revision uint32) bool {
+	target := u.Target()
+	alike := func(r uint32) bool { return r == u.To || slices.Contains(u.Alike, r) }
+	return len(u.Alike) > 0 && revision != target && alike(revision) && alike(target)
+}
+
+// AlikeAfter lists the revisions from which a new one differs in size alone. It does so
+// from the given one, which tasks get now.
+func (u *Update) AlikeAfter(revision uint32) []uint32 {
+	if u.State.IsActive() && !u.State.isUndo() && u.To == revision {
+		return append(slices.Clone(u.Alike), revision)
+	}
+	return []uint32{revision}
 }
 
 // includes reports whether the update concerns a task. An undo concerns all of them.
@@ -189,6 +208,9 @@ func (u Update) After(c Command, mixed bool, now int64) (Update, error) {
 		}
 		u.move(Closed, "", now)
 	case Pulse:
+		if !u.State.IsActive() { // whoever sends pulses need not know that it has ended
+			return u, nil
+		}
 		if u.Pulsed = now; u.State == WaitingPulse {
 			u.move(Rolling, "", now)
 		}

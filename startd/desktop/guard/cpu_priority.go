@@ -3,11 +3,11 @@ package guard
 import (
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/daemon"
 )
 
 const (
@@ -25,15 +25,8 @@ const (
 func raiseCPUPriority(log *slog.Logger) {
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(heapPercent)
-	// each thread has its own nice value, and new ones inherit it
-	threads, _ := filepath.Glob("/proc/self/task/*")
-	for _, dir := range threads {
-		if tid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, niceness); err != nil {
-				log.Debug("no right of way", "err", err)
-				break
-			}
-		}
+	if err := daemon.SetNiceness(niceness); err != nil {
+		log.Debug("normal CPU priority", "err", err)
 	}
 	// With a small limit on locked memory it locks none: the next page beyond the limit
 	// would end the process.

@@ -88,6 +88,18 @@ func (r *bodyReader) text() string {
 	return s
 }
 
+// bytes reads a text that the reader is to clear.
+func (r *bodyReader) bytes() []byte {
+	n := r.num()
+	if n > uint64(len(r.buffer)) {
+		r.failed = true
+		return nil
+	}
+	b := append([]byte(nil), r.buffer[:n]...)
+	r.buffer = r.buffer[n:]
+	return b
+}
+
 // count reads the length of a list whose elements take at least a byte each.
 func (r *bodyReader) count() int {
 	n := r.num()

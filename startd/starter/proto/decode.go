@@ -46,6 +46,10 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	case TypeSetWalltime:
 		m.Attempt = r.key()
 		m.Start.Walltime, m.Start.WalltimeReason = r.signed(), r.text()
+	case TypeSecrets:
+		m.Attempt = r.key()
+		m.Start.Secrets = r.secrets()
+		m.Signals = r.nums()
 	case TypeHello:
 		m.State = StarterState{Phase: StarterPhase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(),
 			Exit: r.taskExit(), Starter: r.signed()}
@@ -103,7 +107,26 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	for n := r.num(); n > 0 && !r.failed && len(o.Sockets) < MaxSockets; n-- {
 		o.Sockets = append(o.Sockets, ListenSocket{Name: r.text(), Address: r.text(), Port: r.small()})
 	}
+	if len(r.buffer) > 0 {
+		o.Secrets = r.secrets()
+	}
 }
+
+func (r *bodyReader) secrets() (list []SecretFile) {
+	for n := r.num(); n > 0 && !r.failed && len(list) < maxSecrets; n-- {
+		f := SecretFile{Name: r.text()}
+		f.Text = r.bytes()
+		for i := range len(f.Name) {
+			r.failed = r.failed || f.Name[i] == '/'
+		}
+		r.failed = r.failed || f.Name == "" || f.Name[0] == '.'
+		list = append(list, f)
+	}
+	return list
+}
+
+// maxSecrets bounds how many secrets a task has.
+const maxSecrets = 64
 
 func (r *bodyReader) taskExit() TaskExit {
 	return TaskExit{

@@ -18,6 +18,7 @@ const (
 	TypeFreeze      MessageType = 9  // Enabled
 	TypeSetWalltime MessageType = 10 // Attempt, Start.Walltime, Start.WalltimeReason
 	TypePrepare     MessageType = 11 // Start: IO and Sandbox
+	TypeSecrets     MessageType = 12 // Attempt, Start.Secrets, Signals
 )
 
 // Messages of a starter. Journal records have one of the last three types.
@@ -40,6 +41,7 @@ type StarterMessage struct {
 	// read; 0: none
 	Until   int64
 	Enabled bool
+	Signals []uint32     // to the program, when the secrets are replaced
 	State   StarterState // in Started: PID and Since; in Exited: Exit
 }
 
@@ -82,6 +84,10 @@ func (w *bodyWriter) body(m *StarterMessage) {
 		w.key(m.Attempt)
 		w.signed(m.Start.Walltime)
 		w.text(m.Start.WalltimeReason)
+	case TypeSecrets:
+		w.key(m.Attempt)
+		w.secrets(m.Start.Secrets)
+		w.nums(m.Signals)
 	case TypeHello:
 		w.num(uint64(m.State.Phase))
 		w.key(m.State.Attempt)
@@ -136,7 +142,7 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.signed(o.Limits.AddressSpace)
 	w.signed(o.Limits.File)
 	w.signed(int64(o.Limits.Nice))
-	if len(o.Sockets) == 0 { // an older starter knows none
+	if len(o.Sockets) == 0 && len(o.Secrets) == 0 { // an older starter knows none
 		return
 	}
 	w.num(uint64(len(o.Sockets)))
@@ -144,6 +150,18 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 		w.text(s.Name)
 		w.text(s.Address)
 		w.num(uint64(s.Port))
+	}
+	if len(o.Secrets) > 0 {
+		w.secrets(o.Secrets)
+	}
+}
+
+func (w *bodyWriter) secrets(list []SecretFile) {
+	w.num(uint64(len(list)))
+	for _, f := range list {
+		w.text(f.Name)
+		w.num(uint64(len(f.Text)))
+		w.buffer = append(w.buffer, f.Text...)
 	}
 }
 

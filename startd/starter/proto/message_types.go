@@ -52,6 +52,15 @@ type StartCmd struct {
 	// sockets that listen, which the starter has bound for the claim and passes to the
 	// task as sd_listen_fds(3) says
 	Sockets []ListenSocket
+	Secrets []SecretFile
+	// where the starter has mounted the secrets; it is in no message
+	SecretsDir string
+}
+
+// SecretFile is a secret of the task, in SandboxSecretsDir.
+type SecretFile struct {
+	Name string
+	Text []byte // empty: it stays as it is
 }
 
 // ListenSocket is a socket that listens on a TCP port.
@@ -104,10 +113,12 @@ type RestoreSpec struct {
 const SandboxServer = "roost-setup"
 
 // SandboxIODir is the path of the attempt's directory inside a sandbox, SandboxTempDir
-// that of its temporary files.
+// that of its temporary files, SandboxSecretsDir that of its secrets.
 const (
 	SandboxIODir   = "/dev/roost"
 	SandboxTempDir = "/tmp"
+
+	SandboxSecretsDir = "/run/secrets"
 )
 
 // EndCause is the cause of a task's end. The numbers are those of wire.Cause.
@@ -222,5 +233,6 @@ func CapturedFile(stderr bool) string {
 }
 
 // StatusFile is the file in the attempt's directory that receives the wait status of the
-// program. It has four bytes, little endian, all ones until then.
+// program. It is there once that has run for more than a moment, and has four bytes,
+// little endian, all ones until the end.
 const StatusFile = "status"

@@ -16,5 +16,6 @@ job "hub" {
     disruptions  = 8
     pulse        = "30s"
     tasks        = "0-7,9"
+    resize       = "restart"
   }
 }

@@ -1,6 +1,8 @@
 // Keeps the rows of a table of jobs, or the page of one job, as they are now. While the
 // page is hidden nothing is read: a browser may have only a few connections to a server.
 
+import { showTimes } from "/static/roost.js";
+
 const table = document.querySelector('table[data-live="jobs"]');
 const page = document.querySelector("[data-live-job]");
 const finals = ["completed", "failed", "removed"];
@@ -86,26 +88,34 @@ function updatePage(job) {
   }
   showState(page.querySelector(".state"), job.state);
   showTransfers(job.transfers || []);
-  followService();
+  followParts();
   const bar = document.querySelector("[data-counts] > svg.strip");
   if (bar) drawBar(bar, job.counts, job.tasks);
 }
 
-// followService reads the page again for its part about a service, at most once a second.
+// followParts reads the page again for what a script does not know: how far the job is,
+// and its part about a service. It does so at most once a second. The browser parses the
+// answer: Trusted Types would refuse a DOMParser.
 let reading = null;
 
-function followService() {
-  const part = document.querySelector("[data-service]");
-  if (!part?.children.length || reading) return;
-  reading = setTimeout(async () => {
-    try {
-      const answer = await fetch(location.href);
-      if (!answer.ok) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-service]");
-      if (fresh && !part.contains(document.activeElement)) part.replaceWith(fresh);
-    } finally {
-      reading = null;
-    }
+function followParts() {
+  const parts = ["[data-progress]", "[data-service]"].filter((name) => document.querySelector(name)?.textContent.trim());
+  if (!parts.length || reading) return;
+  reading = setTimeout(() => {
+    const request = new XMLHttpRequest();
+    request.responseType = "document";
+    request.addEventListener("load", () => {
+      for (const name of request.status === 200 ? parts : []) {
+        const part = document.querySelector(name), fresh = request.response?.querySelector(name);
+        if (!fresh || part.contains(document.activeElement)) continue;
+        part.replaceWith(fresh);
+        showTimes(fresh);
+      }
+    });
+    request.addEventListener("loadend", () => { reading = null; });
+    request.open("GET", location.href);
+    request.setRequestHeader("Accept", "text/html");
+    request.send();
   }, 1000);
 }
 

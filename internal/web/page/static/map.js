@@ -218,6 +218,17 @@ async function load() {
   panel.dataset.ready = "1";
 }
 
+// showPast draws a past instant, which the page has in itself.
+function showPast() {
+  bytes = Uint8Array.from(atob(panel.dataset.bytes), (c) => c.charCodeAt(0));
+  groups = JSON.parse(panel.dataset.groups);
+  names = groups.flatMap((g) => g.nodes);
+  panel.hidden = false;
+  draw();
+  showLegend();
+  panel.dataset.ready = "1";
+}
+
 async function refresh() {
   try {
     if (!document.hidden) await load();
@@ -226,4 +237,5 @@ async function refresh() {
   }
   setTimeout(refresh, 5000);
 }
-refresh();
+if (panel.dataset.bytes) showPast();
+else refresh();

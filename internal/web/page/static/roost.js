@@ -1,14 +1,26 @@
 // What all pages share: times in the reader's zone, the choice of colours, and keys. The
 // pages work without it.
 
-// showTimes writes each time in the reader's zone, and leaves UTC as its title.
+// The zone of times: the reader's, unless UTC was chosen.
+const zone = document.documentElement.dataset.zone === "utc" ? "UTC" : undefined;
+
+// showTimes writes each time in the zone, and leaves what the server wrote as its title.
 export function showTimes(root) {
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", timeZone: zone });
+  const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: zone });
   for (const t of root.querySelectorAll("time[datetime]")) {
     const at = new Date(t.dateTime);
     if (isNaN(at) || t.title) continue;
     t.title = t.textContent;
     t.textContent = t.dataset.form === "ago" ? agoText(at) : format.format(at);
+  }
+  if (zone) return;
+  const dayAndHour = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  for (const t of root.querySelectorAll("svg.chart text[data-time]")) {
+    const at = new Date(t.dataset.time);
+    if (isNaN(at)) continue;
+    t.textContent = (t.textContent.length > 5 ? dayAndHour : hour).format(at);
+    delete t.dataset.time;
   }
 }
 
@@ -47,8 +59,8 @@ function useKeys() {
   });
 }
 
-const zone = document.querySelector("[data-zone]");
-if (zone) zone.parentElement.textContent = `Times are in your zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`;
+const zoneText = document.querySelector("[data-zone-text]");
+if (zoneText && !zone) zoneText.textContent = `Times are in your zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`;
 showTimes(document);
 useThemeButton();
 useKeys();

@@ -1,0 +1,8 @@
+job "web" {
+  command = ["/bin/echo"]
+  service { }
+  port "http" { }
+  autoscale {
+    cpu = "70%"
+  }
+}

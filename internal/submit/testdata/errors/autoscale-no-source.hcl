@@ -1,0 +1,8 @@
+job "web" {
+  command = ["/bin/echo"]
+  service { }
+  port "http" { }
+  autoscale {
+    max = 3
+  }
+}

@@ -1,0 +1,9 @@
+job "web" {
+  command = ["/bin/echo"]
+  service { }
+  port "http" { }
+  autoscale {
+    max = 3
+    cpu = 70
+  }
+}

@@ -1,0 +1,10 @@
+job "web" {
+  command = ["/bin/echo"]
+  service { }
+  port "http" { }
+  autoscale {
+    max    = 3
+    cpu    = "70%"
+    target = 3
+  }
+}

@@ -1,0 +1,11 @@
+job "web" {
+  command = ["/bin/echo"]
+  service { }
+  port "http" { }
+  autoscale {
+    max    = 3
+    metric = "in_flight"
+    port   = "htp"
+    target = 10
+  }
+}

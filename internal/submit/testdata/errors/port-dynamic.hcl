@@ -1,5 +1,0 @@
-job "web" {
-  command = ["true"]
-  port "http" { static = 20001 }
-  service {}
-}

@@ -1,0 +1,4 @@
+job "a" {
+  command = ["/bin/sh"]
+  secret "db" { on_change = "reload" }
+}

@@ -1,0 +1,5 @@
+job "a" {
+  command = ["true"]
+  checkpoint {}
+  secret "db" { env = "PASSWORD" }
+}

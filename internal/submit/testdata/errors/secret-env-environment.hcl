@@ -1,0 +1,5 @@
+job "a" {
+  command     = ["true"]
+  environment = { PASSWORD = "none" }
+  secret "db" { env = "PASSWORD" }
+}

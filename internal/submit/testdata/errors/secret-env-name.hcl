@@ -1,0 +1,4 @@
+job "a" {
+  command = ["true"]
+  secret "db" { env = "DB-PASSWORD" }
+}

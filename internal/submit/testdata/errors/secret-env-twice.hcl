@@ -1,0 +1,5 @@
+job "a" {
+  command = ["true"]
+  secret "db" { env = "PASSWORD" }
+  secret "web" { env = "PASSWORD" }
+}

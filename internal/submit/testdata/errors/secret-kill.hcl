@@ -1,0 +1,7 @@
+job "a" {
+  command = ["/bin/sh"]
+  secret "db" {
+    on_change = "signal"
+    signal    = "KILL"
+  }
+}

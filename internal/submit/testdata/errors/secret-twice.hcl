@@ -1,0 +1,5 @@
+job "a" {
+  command = ["/bin/sh"]
+  secret "db" {}
+  secret "db" {}
+}

@@ -1,0 +1,8 @@
+job "web_1" {
+  command = ["true"]
+  service {}
+}
+job "__" {
+  command = ["true"]
+  service {}
+}

@@ -1,0 +1,5 @@
+job "hub" {
+  command = ["/bin/echo"]
+  service { }
+  update { resize = "inplace" }
+}

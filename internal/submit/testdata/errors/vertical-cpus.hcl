@@ -1,0 +1,7 @@
+job "web" {
+  command = ["/bin/echo"]
+  service {}
+  vertical_autoscale {
+    max_cpus = "4GiB"
+  }
+}

@@ -1,0 +1,8 @@
+job "web" {
+  command = ["/bin/echo"]
+  service {}
+  vertical_autoscale {
+    min_memory = "4GiB"
+    max_memory = "2GiB"
+  }
+}

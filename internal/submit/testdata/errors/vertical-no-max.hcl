@@ -1,0 +1,7 @@
+job "web" {
+  command = ["/bin/echo"]
+  service {}
+  vertical_autoscale {
+    min_cpus = 1
+  }
+}

@@ -1,0 +1,5 @@
+job "a" {
+  command = ["true"]
+  secret "db" { env = "DB_PASSWORD" }
+  secret "tls.key" {}
+}

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/accounting/query"
+	"github.com/roost-batch/roost/internal/web/view"
+)
+
+// TestExports reads records in each format and of each table. No text is a formula.
+func TestExports(t *testing.T) {
+	w := newTestWeb(t)
+	w.schedd.text = "=HYPERLINK(1)"
+	cookie := w.logIn("ann")
+	ask := func(path string) (int, http.Header, string) {
+		w.forgetLimits()
+		answer := w.do(as(w.request("GET", "/v1/accounting/exports/"+path, ""), cookie))
+		return answer.Code, answer.Header(), answer.Body.String()
+	}
+	for table, report := range map[string]string{"": query.Attempts, "attempts": query.Attempts,
+		"segments": query.Attempts, "jobs": query.Jobs, "machines": query.Machines} {
+		code, head, text := ask("csv?month=2026-03&table=" + table)
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		want := 2
+		if table == "segments" {
+			want = 1 // the head: the attempt was not suspended
+		}
+		if code != http.StatusOK || err != nil || len(rows) != want || strings.Contains(text, ",=") ||
+			!strings.HasPrefix(head.Get("Content-Type"), "text/csv") ||
+			head.Get("Content-Disposition") != `attachment; filename="roost.csv"` {
+			t.Errorf("csv of %q: %d %v %v: %s", table, code, head, err, text)
+		}
+		q := w.schedd.queries[len(w.schedd.queries)-1]
+		if q.Report != report || q.Limit != query.MaxLimit || accounting.MonthOf(q.From).String() != "2026-03" ||
+			(q.Owner == query.Self) != (report != query.Machines) {
+			t.Errorf("the accountant was asked %+v", q)
+		}
+		code, _, text = ask("jsonl?table=" + table)
+		for line := range strings.Lines(text) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("jsonl of %q: %s", table, line)
+			}
+		}
+		if lines := strings.Count(text, "\n"); code != http.StatusOK || lines != want-1 {
+			t.Errorf("jsonl of %q: %d %s", table, code, text)
+		}
+	}
+	code, _, text := ask("xdmod?cluster=c1&all=1")
+	if q := w.schedd.queries[len(w.schedd.queries)-1]; code != http.StatusOK || q.Owner != "" ||
+		!strings.Contains(text, "|c1|") {
+		t.Errorf("xdmod: %d, asked %+v: %s", code, q, text)
+	}
+	for path, want := range map[string]int{"pbs": 404, "csv2": 404, "csv?table=x": 400, "xdmod?table=jobs": 400,
+		"csv?month=March": 400, "csv?limit=1e9": 400, "csv?days=-1": 400} {
+		if code, _, text := ask(path); code != want {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}
+
+// TestNodeHistory shows what became of a machine, and its ad. That of a desktop does not
+// tell of the person at it.
+func TestNodeHistory(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	var events view.NodeEvents
+	w.get("/v1/nodes/N1/events?days=3", &events, cookie)
+	if q := w.schedd.queries[len(w.schedd.queries)-1]; q.Report != query.Machines || q.Node != "n1" || q.Owner != "" {
+		t.Errorf("the accountant was asked %+v", q)
+	}
+	if len(events.Events) != 1 || events.Events[0].What != "drained" ||
+		events.Events[0].Time != "2026-03-01T00:00:00.000Z" {
+		t.Errorf("got %+v", events)
+	}
+	const ad = `Name = "n1"; State = "Owner"; TotalCpus = 4; KeyboardIdle = 77; LoadAvg = 3.25; QuietTime = 77`
+	for text, secret := range map[string]bool{"[" + ad + "]": false, "[" + ad + "; OwnerBusy = true]": true} {
+		w.schedd.mu.Lock()
+		w.schedd.ads = []string{text}
+		w.schedd.mu.Unlock()
+		var shown view.NodeAd
+		w.get("/v1/nodes/n1/ads", &shown, cookie)
+		all := string(shown.Ad) + shown.Text
+		if !strings.Contains(all, "TotalCpus") || secret == strings.Contains(all, "77") ||
+			secret == strings.Contains(all, "3.25") || secret == strings.Contains(all, `"Owner"`) {
+			t.Errorf("%s is shown as %s", text, all)
+		}
+	}
+	for _, path := range []string{"/nodes/n2/ads", "/nodes/n2/events", "/v1/nodes/n2/ads"} {
+		w.forgetLimits()
+		if answer := w.do(as(w.request("GET", path, ""), cookie)); answer.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+	}
+}

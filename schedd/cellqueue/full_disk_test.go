@@ -1,0 +1,173 @@
+package cellqueue
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// TestFullDisk fills the disk of a member, which leads or follows. The others go on, and
+// what was acknowledged is on all members when there is room again.
+func TestFullDisk(t *testing.T) {
+	for _, leads := range []bool{false, true} {
+		t.Run(map[bool]string{false: "follower", true: "leader"}[leads], func(t *testing.T) { fillMember(t, leads) })
+	}
+}
+
+func fillMember(t *testing.T, leads bool) {
+	c := &testCell{TB: t, members: make([]*testMember, 3), election: 2 * time.Second}
+	c.dir = t.TempDir()
+	disk := damage.SmallDisk(t, "", 96<<20, 0o700)
+	if err := os.Symlink(disk, c.memberDir(0)); err != nil {
+		t.Fatal(err)
+	}
+	c.addresses = memberAddresses(c.dir)
+	for i := range c.members {
+		c.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range c.members {
+			c.stop(i)
+		}
+	})
+	with := c.leader()
+	for leads != (with == 0) { // another one leads after each restart, member 0 sooner or later
+		c.stop(with)
+		before := with
+		with = c.leader()
+		c.start(before)
+	}
+	keys, acknowledged := 0, 0
+	s := c.lead(with, 1, &keys)
+	for acknowledged < 10 { // then the first segments of all logs are there
+		if err := <-s.submitLarge(); err == nil {
+			acknowledged++
+			continue
+		}
+		s.stepDown() // the machine is slow, and another one leads
+		s = c.lead(c.leader(), 2, &keys)
+	}
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 128<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	var former *testSchedd    // of the member whose disk is full
+	var unanswered chan error // of its submission
+	for acknowledged < 90 {   // 11 MiB
+		answer := s.submitLarge()
+		answered, err := c.awaitAnswer(answer, s)
+		switch {
+		case answered && err == nil:
+			acknowledged++
+			continue
+		case answered:
+			s.stepDown()
+		default:
+			former, unanswered = s, answer
+		}
+		c.reapFull()
+		s = c.lead(c.leader(), 2, &keys)
+	}
+	s.stepDown()
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if former != nil {
+		if <-unanswered == nil {
+			acknowledged++
+		}
+		former.stepDown()
+	}
+	for deadline := time.Now().Add(time.Minute); c.members[0] != nil &&
+		c.members[0].nextBatch() != s.member.nextBatch(); c.rest() {
+		if c.reapFull(); time.Now().After(deadline) {
+			t.Fatal("the member whose disk was full neither goes on nor ends")
+		}
+	}
+	if c.members[0] == nil {
+		c.start(0)
+	}
+	with = c.leader()
+	c.checkEqual(with, acknowledged)
+	present := 0
+	q := c.members[with].follower.queue
+	for seq := uint64(1); seq <= q.LastSeq(); seq++ {
+		if _, there := q.SubmitKey(seq); there {
+			present++
+		}
+	}
+	if present < acknowledged {
+		t.Errorf("%d jobs were acknowledged, and %d are there", acknowledged, present)
+	}
+	t.Logf("%d jobs were acknowledged, and %d are there", acknowledged, present)
+}
+
+// awaitAnswer waits for the answer to a submission, or until another member leads.
+func (c *testCell) awaitAnswer(answer <-chan error, s *testSchedd) (answered bool, err error) {
+	for {
+		select {
+		case err := <-answer:
+			return true, err
+		case <-time.After(50 * time.Millisecond):
+		}
+		if c.members[0] != s.member {
+			continue // its disk has room
+		}
+		for i := 1; i < len(c.members); i++ {
+			if c.leads(i) {
+				return false, nil
+			}
+		}
+	}
+}
+
+// reapFull takes away the member whose disk is full if it has ended. It must have said
+// why, and what to do.
+func (c *testCell) reapFull() {
+	c.Helper()
+	r := c.members[0]
+	if r == nil {
+		return
+	}
+	select {
+	case err := <-r.done:
+		if err == nil || !strings.Contains(err.Error(), "make room in") {
+			c.Errorf("the member with the full disk ended with %v", err)
+		}
+		r.cancel()
+		r.server.Stop()
+		c.members[0] = nil
+	default:
+	}
+}
+
+// submitLarge submits a job, and returns where the answer comes.
+func (s *testSchedd) submitLarge() (answer chan error) {
+	s.Helper()
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; Script = "` + strings.Repeat("x", 128<<10) + `"]`)
+	if err != nil {
+		s.Fatal(err)
+	}
+	*s.keys++
+	events, _, _, err := s.queue.SubmitJobs(s.now, alice, fmt.Sprint("k", *s.keys),
+		[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{MaxLog: journal.MaxSubmission})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range events {
+		s.queue.Apply(e)
+	}
+	answer = make(chan error, 1)
+	go func() { answer <- s.journal.Append(events) }()
+	return answer
+}
