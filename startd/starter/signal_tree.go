@@ -1,14 +1,17 @@
 package starter
 
 import (
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// signalPasses is how often signalTree scans again for processes that were forked during
-// a scan.
-const signalPasses = 3
+// Bounds of signalTree.
+const (
+	signalPasses = 3  // how often it looks for processes that were forked past the signal
+	listPasses   = 10 // how often it lists the processes until two lists agree
+)
 
 // signalTree sends a signal to every process of the task: all our descendants. It sends
 // SIGKILL to the first process's group as well, in one call that no fork escapes.
@@ -20,21 +23,119 @@ func (s *starterProcess) signalTree(signal syscall.Signal) {
 	s.signalEach(signal, s.startCmd.Sandbox.Wanted && signal != syscall.SIGKILL)
 }
 
-// signalEach sends a signal to all our descendants, or to all but the first process.
+// signalEach sends a signal to all our descendants, or to all but the first process. What
+// kills or stops a process goes to those as well that are forked meanwhile. Any other
+// signal goes to those that are there before the first of them has it: its handler may
+// start a command, and the same signal would kill that.
 func (s *starterProcess) signalEach(signal syscall.Signal, spare bool) {
 	sent := map[int]bool{s.server.pid: true} // the server is of no task
 	if spare {
 		sent[int(s.state.PID)] = true
 	}
+	if signal != syscall.SIGKILL && signal != syscall.SIGSTOP {
+		s.listTree().signal(signal, sent)
+		return
+	}
 	for range signalPasses {
 		before := len(sent)
-		for _, child := range children(syscall.Getpid()) {
-			signalBelow(child, 0, signal, sent)
-		}
-		if len(sent) == before {
+		var tree processTree
+		tree.addBelow(syscall.Getpid())
+		if tree.signal(signal, sent); len(sent) == before {
 			return
 		}
 	}
+}
+
+// processTree lists processes with the parents that they had, parents first.
+type processTree struct {
+	list []listedProcess
+	has  map[int]bool
+}
+
+type listedProcess struct{ pid, parent int }
+
+// listTree lists all our descendants. The kernel may leave out children of a process
+// while others of its children exit (proc(5), /proc/pid/task/tid/children). So the list
+// has what the task's control group has beside. Without a group it is made anew until it
+// is the same twice.
+func (s *starterProcess) listTree() (tree processTree) {
+	self, last := syscall.Getpid(), []listedProcess(nil)
+	for range listPasses {
+		var once processTree
+		once.addBelow(self)
+		for _, p := range once.list {
+			tree.add(p)
+		}
+		if s.group.dir != "" || slices.Equal(once.list, last) {
+			break
+		}
+		last = once.list
+	}
+	if s.group.dir != "" { // others may be in the group that are not of the task, such as a shell
+		for _, pid := range s.group.processes() {
+			if !tree.has[pid] && isDescendant(pid, self) {
+				tree.add(listedProcess{pid, parentOf(pid)})
+			}
+		}
+	}
+	return tree
+}
+
+func (t *processTree) add(p listedProcess) {
+	if t.has == nil {
+		t.has = map[int]bool{}
+	}
+	if !t.has[p.pid] {
+		t.has[p.pid] = true
+		t.list = append(t.list, p)
+	}
+}
+
+// addBelow adds the descendants of a process.
+func (t *processTree) addBelow(parent int) {
+	for _, pid := range children(parent) {
+		if !t.has[pid] {
+			t.add(listedProcess{pid, parent})
+			t.addBelow(pid)
+		}
+	}
+}
+
+// signal sends a signal to all processes of the list but those that have had it. It
+// checks that a process is still ours after opening its pidfd, so that a new process with
+// a reused pid is not hit.
+func (t processTree) signal(signal syscall.Signal, sent map[int]bool) {
+	self := syscall.Getpid()
+	for _, p := range t.list {
+		if sent[p.pid] {
+			continue
+		}
+		fd, err := unix.PidfdOpen(p.pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		if parentOf(p.pid) == p.parent || isDescendant(p.pid, self) {
+			unix.PidfdSendSignal(fd, signal, nil, 0)
+			sent[p.pid] = true
+		}
+		syscall.Close(fd)
+	}
+}
+
+// maxDepth bounds how far up isDescendant looks.
+const maxDepth = 1000
+
+// isDescendant reports whether a process is a descendant of another.
+func isDescendant(pid, ancestor int) bool {
+	for range maxDepth {
+		if pid = parentOf(pid); pid == ancestor {
+			return true
+		}
+		if pid <= 1 {
+			return false
+		}
+	}
+	return false
 }
 
 // signalTask sends a signal to the program, or with all to everything in its sandbox.
@@ -72,26 +173,6 @@ func (s *starterProcess) signalProgram(signal syscall.Signal) {
 			unix.PidfdSendSignal(fd, signal, nil, 0)
 		}
 		syscall.Close(fd)
-	}
-}
-
-// signalBelow signals a process and its descendants, parents first. The pids of our own
-// children cannot be reused while we do not reap them. For any other process it checks
-// the parent again after opening the pidfd, so that a new process with a reused pid is
-// not hit.
-func signalBelow(pid, parent int, signal syscall.Signal, sent map[int]bool) {
-	below := children(pid)
-	if !sent[pid] {
-		sent[pid] = true
-		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-			if p := parentOf(pid); parent == 0 || p == parent || p == syscall.Getpid() {
-				unix.PidfdSendSignal(fd, signal, nil, 0)
-			}
-			syscall.Close(fd)
-		}
-	}
-	for _, child := range below {
-		signalBelow(child, pid, signal, sent)
 	}
 }
 

@@ -87,6 +87,16 @@ func (g *taskCgroup) kill() {
 	}
 }
 
+// processes lists the processes of the group itself.
+func (g *taskCgroup) processes() []int {
+	fd, err := syscall.Open(g.dir+"/cgroup.procs", syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	return parseNumbers(readOpen(fd))
+}
+
 // writeFile writes a text into an existing file.
 func writeFile(path, text string) syscall.Errno {
 	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)

@@ -209,3 +209,62 @@ func testUsageOfAllProcesses(t *testing.T) {
 			time.Duration(exit.SystemCPU), exit.MaxRSS)
 	}
 }
+
+// TestSignalAmongExits signals tasks whose processes have children that exit all the
+// time. Each process that was there before the signal gets it.
+func TestSignalAmongExits(t *testing.T) { runBothWays(t, testSignalAmongExits) }
+
+func testSignalAmongExits(t *testing.T) {
+	const listeners, rounds = 6, 10
+	b := spawn(t, time.Minute)
+	out := filepath.Join(t.TempDir(), "out")
+	// between two listeners each there is a child that exits
+	o, _ := markedCmd(t, 1, fmt.Sprintf(`trap : USR1
+listen() { trap "echo heard >> %[2]s" USR1; echo ready >> %[2]s; while :; do sleep 1000 & wait $!; done; }
+for i in $(seq %[1]d); do (sleep 0.0$i) & listen 2>/dev/null & done
+while :; do (sleep 0.002) & wait $!; done`, listeners, out))
+	o.Executable = "/bin/bash"
+	b.begin(o)
+	awaitWords(t, out, "ready", listeners)
+	for n := range rounds {
+		b.SignalAll(o.Attempt, syscall.SIGUSR1)
+		awaitWords(t, out, "heard", (n+1)*listeners)
+	}
+	b.Vacate(starterclient.StopCmd{Attempt: o.Attempt, Fast: true, Cause: proto.Removed})
+	b.end()
+}
+
+// TestSignalSparesHandlers sends a task a signal whose handler runs a command. The
+// signal is not for that, though it goes to many others meanwhile.
+func TestSignalSparesHandlers(t *testing.T) { runBothWays(t, testSignalSparesHandlers) }
+
+func testSignalSparesHandlers(t *testing.T) {
+	const others, rounds = 150, 5
+	b := spawn(t, time.Minute)
+	out := filepath.Join(t.TempDir(), "out")
+	o, _ := markedCmd(t, 1, fmt.Sprintf(`for i in $(seq %[1]d); do (trap "" HUP; exec sleep 1000) & done
+trap "/bin/sleep 0.1 && echo heard >> %[2]s" HUP; echo ready >> %[2]s; while :; do :; done`, others, out))
+	b.begin(o)
+	awaitWords(t, out, "ready", 1)
+	for n := range rounds {
+		b.SignalAll(o.Attempt, syscall.SIGHUP)
+		awaitWords(t, out, "heard", n+1)
+	}
+	b.Vacate(starterclient.StopCmd{Attempt: o.Attempt, Fast: true, Cause: proto.Removed})
+	b.end()
+}
+
+// awaitWords waits until a file has a word so many times.
+func awaitWords(t testing.TB, path, word string, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
+		text, _ := os.ReadFile(path)
+		got := strings.Count(string(text), word)
+		if got >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d have written %q", got, n, word)
+		}
+	}
+}
