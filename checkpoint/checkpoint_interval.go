@@ -13,6 +13,10 @@ const (
 	MaxInterval = 4 * time.Hour
 )
 
+// MaxRestoreFailures is how many attempts that could not be restored from an image make
+// the image bad. The task then continues from the image before it.
+const MaxRestoreFailures = 2
+
 // DalyInterval returns the higher-order optimum of the checkpoint interval. The source is
 // J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart
 // dumps, FGCS 22(3), 2006, equation 37. With x = cost / (2 mtbf) it is

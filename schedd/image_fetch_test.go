@@ -180,6 +180,14 @@ func TestCheckpointAndRestore(t *testing.T) {
 	}
 	receiveNext(t, p.startd.launched, "a launch")
 	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "criu: no"}, "")
+	again := receiveNext(t, p.startd.activated, "another attempt with the image")
+	if again.GetProgram().GetRestore().GetSequence() != 1 || p.spooledImages() != "1/0.1.1" {
+		t.Fatalf("after one failure it is told %v, and the spool has %q", again, p.spooledImages())
+	}
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: again.GetAttempt()}}})
+	receiveNext(t, p.startd.restored, "the image")
+	receiveNext(t, p.startd.launched, "a launch")
+	p.startd.exited(again.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "criu: no"}, "")
 	c := receiveNext(t, p.startd.activated, "the attempt after that")
 	if c.GetProgram().GetRestore() != nil || c.GetHoldForInput() {
 		t.Fatalf("it is told %v", c)
@@ -188,7 +196,8 @@ func TestCheckpointAndRestore(t *testing.T) {
 	p.startd.exited(c.GetAttempt(), &wire.ExitStatus{}, "")
 	p.await(id, "completed 1")
 	if got, want := p.jobTimeline(id),
-		"submitted assigned started checkpointed vacated assigned unrestored assigned completed"; got != want {
+		"submitted assigned started checkpointed vacated "+
+			"assigned unrestored assigned unrestored assigned completed"; got != want {
 		t.Errorf("the log says %q, want %q", got, want)
 	}
 }

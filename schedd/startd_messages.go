@@ -152,6 +152,9 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
 		s.leader.ReportForgedImage(a, status.GetReason(), now)
+		if e, ok := s.queue.RejectOrigin(now, a, status.GetReason()); ok { // nobody is to try it again
+			s.commitEventsLazily(e)
+		}
 	}
 	x := codec.QueueExit(status)
 	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)

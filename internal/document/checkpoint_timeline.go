@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -51,6 +52,8 @@ type TimelineImage struct {
 	Restores int     `json:"restores"`
 	Saved    float64 `json:"saved_seconds"`
 	Bad      string  `json:"bad,omitempty"` // why it cannot be used
+	failures int     // attempts that could not be restored from it
+	failure  string  // of the last of them
 }
 
 // TimelineAttempt is one execution of the task.
@@ -119,9 +122,11 @@ func (t *CheckpointTimeline) addEvent(e *scheddapi.JobEvent) {
 	case what == "checkpointed" && m != nil:
 		t.addImage(e)
 	case what == "assigned" && m != nil:
+		t.rejectFailedAfter(m.GetSequence())
 		t.origins[e.GetAttempt()] = imageID{m.GetSequence(), m.GetAttempt(), seconds(m.GetWall())}
 		t.attempt(e.GetAttempt()).From = m.GetSequence()
 	case what == "assigned":
+		t.rejectFailedAfter(0)
 		t.fresh = e.GetAttempt()
 	case startOf(e) != 0 && t.attempt(e.GetAttempt()).started == 0:
 		a := t.attempt(e.GetAttempt())
@@ -142,7 +147,7 @@ func (t *CheckpointTimeline) addEvent(e *scheddapi.JobEvent) {
 		a.hasEnded, a.Ended, a.Ending, a.Wall = true, Timestamp(e.GetTime()), EndText(x), seconds(x.GetWall())
 		a.hasLeft = x.GetCause() == scheddapi.Cause_CAUSE_EXITED
 		if x.GetCause() == scheddapi.Cause_CAUSE_RESTORE {
-			t.markBad(a.From, a.Ending)
+			t.countFailedRestore(a.From, a.Ending)
 		}
 	}
 }
@@ -172,6 +177,27 @@ func (t *CheckpointTimeline) markBad(sequence uint64, reason string) {
 	if m := t.image(sequence); m != nil {
 		if m.Bad = reason; reason == "" {
 			m.Bad = "it could not be used"
+		}
+	}
+}
+
+// countFailedRestore counts that an attempt could not be restored from an image. After
+// checkpoint.MaxRestoreFailures of them no other attempt will try it.
+func (t *CheckpointTimeline) countFailedRestore(sequence uint64, reason string) {
+	if m := t.image(sequence); m != nil {
+		m.failure = reason
+		if m.failures++; m.failures >= checkpoint.MaxRestoreFailures {
+			t.markBad(sequence, reason)
+		}
+	}
+}
+
+// rejectFailedAfter marks the images that an attempt has passed over for an earlier one.
+// Earlier releases did that after one failure.
+func (t *CheckpointTimeline) rejectFailedAfter(sequence uint64) {
+	for _, m := range t.Images {
+		if m.Sequence > sequence && m.failures > 0 && m.Bad == "" {
+			t.markBad(m.Sequence, m.failure)
 		}
 	}
 }

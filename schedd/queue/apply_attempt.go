@@ -101,7 +101,7 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 			q.machineFailure(j, e.Index, r, x.Reason)
 			return
 		}
-		q.dropImage(j, e.Index, r.Checkpoints.OriginSequence)
+		q.countRestoreFailure(j, e.Index, r.Checkpoints)
 		q.requeueInterrupted(j, e, r, x.Reason)
 	case eventlog.CauseLaunch:
 		if j.spec.FromQsub { // whose users wait for its end, and look there for what was wrong

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
@@ -16,9 +17,10 @@ import (
 //
 // An image is recorded when it is on disk, and only while the attempt lives that it was
 // taken of. An attempt goes on from the newest good image there is when it is assigned.
-// When it ends because that image could not be restored, the image is bad: the task goes
-// on from the one before, and then from nothing. That is nobody's failure, and each time
-// there is one image less.
+// When checkpoint.MaxRestoreFailures attempts could not be restored from that image, the
+// image is bad: the task goes on from the one before, and then from nothing.
+// That is nobody's failure. One failure can be the machine's, and the image is hours of
+// work, so it is tried again.
 
 // setOrigin notes what a new attempt goes on from.
 func setOrigin(r *eventlog.TaskRecord, from *eventlog.CheckpointImage) {
@@ -31,6 +33,14 @@ func setOrigin(r *eventlog.TaskRecord, from *eventlog.CheckpointImage) {
 		s.OriginSequence, s.OriginUsage = from.Sequence, from.CPUUsage
 	} else {
 		s.UncountedWall = 0
+	}
+}
+
+// countRestoreFailure counts that an attempt could not be restored, and drops the image
+// when that was one time too many.
+func (q *Queue) countRestoreFailure(j *job, i int, s *eventlog.CheckpointRecord) {
+	if s.RestoreFailures++; s.RestoreFailures >= checkpoint.MaxRestoreFailures {
+		q.dropImage(j, i, s.OriginSequence)
 	}
 }
 
@@ -51,7 +61,7 @@ func (q *Queue) applyCheckpointEvent(j *job, e eventlog.JobEvent) {
 		s.Failures++
 		return
 	}
-	s.LastFailure, s.LastSequence = "", max(s.LastSequence, e.Image.Sequence)
+	s.LastFailure, s.LastSequence, s.RestoreFailures = "", max(s.LastSequence, e.Image.Sequence), 0
 	r.MachineFailures = 0 // it gets on, however often its machines fail
 	s.Images = append(s.Images, *e.Image)
 	for len(s.Images) > eventlog.MaxImages {

@@ -79,6 +79,20 @@ func (q attemptDecisions) RejectCheckpoint(now time.Time, t roost.TaskID, sequen
 	}, true
 }
 
+// RejectOrigin decides that no machine can use the image that an attempt went on from.
+// The result is false when the image is not stored.
+func (q attemptDecisions) RejectOrigin(now time.Time, a roost.AttemptID,
+	reason string) (eventlog.JobEvent, bool) {
+	if !q.IsLive(a) {
+		return eventlog.JobEvent{}, false
+	}
+	m := q.restoreImage(a)
+	if m == nil {
+		return eventlog.JobEvent{}, false
+	}
+	return q.RejectCheckpoint(now, a.Task, m.Sequence, reason)
+}
+
 // HasImages reports whether images of a job's tasks are kept.
 func (q *jobTable) HasImages(seq uint64) bool {
 	j := q.jobs[seq]

@@ -132,6 +132,7 @@ func (q *pendingEffects) dropImage(j *job, i int, sequence uint64) {
 			q.dropOneImage(j, i, m)
 			r.Checkpoints.Images = append(append([]eventlog.CheckpointImage(nil), r.Checkpoints.Images[:k]...),
 				r.Checkpoints.Images[k+1:]...)
+			r.Checkpoints.RestoreFailures = 0
 			return
 		}
 	}

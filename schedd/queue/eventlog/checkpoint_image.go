@@ -43,6 +43,8 @@ type CheckpointRecord struct {
 	LastFailure   string // why a checkpoint of the present attempt was not taken, the last time
 	Failures      int    // how often that was told
 	QuickRestarts int    // attempts in a row that asked to be started again at once
+	// attempts that could not be restored from the newest image
+	RestoreFailures int
 }
 
 // MaxImages is how many images of a task are stored. The second is for when the last one
@@ -146,7 +148,8 @@ func (s *CheckpointRecord) append(b []byte) []byte {
 	b = appendBool(b, 8, s.Frozen)
 	b = appendText(b, 9, s.LastFailure)
 	b = appendNumber(b, 10, uint64(s.Failures))
-	return appendNumber(b, 11, uint64(s.QuickRestarts))
+	b = appendNumber(b, 11, uint64(s.QuickRestarts))
+	return appendNumber(b, 12, uint64(s.RestoreFailures))
 }
 
 func (s *CheckpointRecord) decode(b []byte) error {
@@ -171,6 +174,8 @@ func (s *CheckpointRecord) decode(b []byte) error {
 			s.Failures = int(f.value)
 		case 11:
 			s.QuickRestarts = int(f.value)
+		case 12:
+			s.RestoreFailures = int(f.value)
 		default:
 			s.OriginUsage.decode(f, 4)
 		}
