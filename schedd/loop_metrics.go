@@ -219,7 +219,7 @@ func (m loopMetrics) countWork(cause int, wall time.Duration, a queue.AttemptAcc
 func (m loopMetrics) countGrantResult(e dispatch.GrantResult) {
 	switch {
 	case e.Claimed:
-	case e.Reason == dispatch.SilentNode:
+	case e.Reason == dispatch.SilentNode, e.Reason == dispatch.BusyNode:
 		m.ClaimRefusals.Inc(metrics.ClaimSilent)
 	case e.Reason == dispatch.UnwantedClaim:
 		m.ClaimRefusals.Inc(metrics.ClaimUnwanted)

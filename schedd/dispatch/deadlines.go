@@ -88,7 +88,8 @@ func (d *Dispatcher) deadlines() deadlineSchedule { return deadlineSchedule{d} }
 func (d deadlineSchedule) deadline(n *nodeState) roost.BootTime {
 	at := roost.BootTime(math.MaxInt64)
 	for _, c := range n.requested {
-		at = min(at, c.stateSince+d.options.RequestTimeout)
+		due, _ := d.answerDeadline(n, c)
+		at = min(at, due)
 	}
 	if n.connected {
 		at = min(at, n.renewedAt+d.renewEvery(n))
@@ -101,6 +102,26 @@ func (d deadlineSchedule) deadline(n *nodeState) roost.BootTime {
 		at = min(at, n.emptySince+d.options.RenewEvery)
 	}
 	return at
+}
+
+// How many times RequestTimeout a request waits here, or at its node, while the node
+// answers others. Then the negotiator finds another place for it.
+const (
+	maxUnsentTimeouts = 5
+	maxSentTimeouts   = 1
+)
+
+// answerDeadline returns when a request that has no answer is given up, and why. A node
+// that answers others is only slow, and one that answers none is silent.
+func (d deadlineSchedule) answerDeadline(n *nodeState, c *Claim) (at roost.BootTime, reason string) {
+	since, most := c.stateSince, maxUnsentTimeouts*d.options.RequestTimeout
+	if c.requestSent {
+		since, most = min(c.leaseSent, since+most), maxSentTimeouts*d.options.RequestTimeout
+	}
+	if n.answeredAt > since+most {
+		return since + most + d.options.RequestTimeout, BusyNode
+	}
+	return max(since, n.answeredAt) + d.options.RequestTimeout, SilentNode
 }
 
 // scheduleNode puts a node where it belongs.
@@ -125,7 +146,7 @@ func (d deadlineSchedule) noteAdded(n *nodeState, c *Claim) {
 	at := c.awayDeadline(n.awaySince, d.options.KillGrace)
 	switch {
 	case c.ID == 0:
-		at = c.stateSince + d.options.RequestTimeout
+		at, _ = d.answerDeadline(n, c)
 	case n.connected:
 		at = n.renewedAt + min(d.options.RenewEvery, c.Lease/4)
 	}

@@ -117,7 +117,13 @@ func (d *Dispatcher) naiveNextTick(now roost.BootTime) (at roost.BootTime, ok bo
 	}
 	for _, n := range d.nodes {
 		for _, c := range n.requested {
-			consider(c.stateSince + d.options.RequestTimeout)
+			since, most := c.stateSince, c.stateSince+5*d.options.RequestTimeout
+			if c.requestSent {
+				since = min(c.leaseSent, most)
+				most = since + d.options.RequestTimeout
+			}
+			since = min(max(since, n.answeredAt), most)
+			consider(since + d.options.RequestTimeout)
 		}
 		switch {
 		case n.claimCount() == 0:

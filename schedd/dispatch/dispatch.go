@@ -70,7 +70,8 @@ type SilenceRules struct {
 type TimerOptions struct {
 	IdleTimeout    time.Duration // how long an idle claim waits for another task of its request
 	ClaimWorklife  time.Duration // an older claim is given back when its task ends, so that the negotiator decides anew
-	RequestTimeout time.Duration // how long a startd may take to answer a claim
+	RequestTimeout time.Duration // how long a startd may answer none of the claims that it was asked for
+	MaxUnanswered  int           // claims that one startd is asked for at once; 0: any number
 	KillGrace      time.Duration // how long a node may take to kill what it must
 	RenewEvery     time.Duration // the longest time between two renewals
 	MoveAfter      time.Duration // how long a task waits on a machine, and is to wait yet, before it is to be moved
@@ -81,7 +82,8 @@ type TimerOptions struct {
 func DefaultOptions() TimerOptions {
 	return TimerOptions{
 		IdleTimeout: 100 * time.Millisecond, ClaimWorklife: time.Minute, RequestTimeout: 10 * time.Second,
-		KillGrace: 10 * time.Second, RenewEvery: time.Minute, RestartWindow: 2 * time.Second,
+		MaxUnanswered: 64,
+		KillGrace:     10 * time.Second, RenewEvery: time.Minute, RestartWindow: 2 * time.Second,
 		MoveAfter: 5 * time.Second,
 	}
 }
@@ -93,6 +95,9 @@ type nodeState struct {
 	awaySince     roost.BootTime    // not connected, and was before: since when; else 0
 	claims        map[uint64]*Claim // by id; the asked ones have none yet
 	requested     map[roost.GrantID]*Claim
+	sent          int            // of the requested ones: on this session
+	unsent        []*Claim       // likewise: not sent yet, in order; some may be answered or given up
+	answeredAt    roost.BootTime // when it last answered a request for a claim
 	renewedAt     roost.BootTime
 	lastMessage   uint64         // the number of its last word on this session; 0: the welcome
 	lastMessageAt roost.BootTime // when that was heard
@@ -196,10 +201,28 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	d.requestClaim(now, n, c)
 }
 
+// requestClaim asks a node for a claim. The naive way sends every request at once. A
+// startd that answers a thousand of them for longer than RequestTimeout would have the
+// last ones given up and granted anew, and would then make claims that nobody wants. So
+// at most MaxUnanswered are with the startd, and the others wait here.
 func (d *Dispatcher) requestClaim(now roost.BootTime, n *nodeState, c *Claim) {
 	if n.connected && !c.requestSent {
-		c.requestSent, c.leaseSent = true, now
-		d.emit(RequestClaim{c})
+		n.unsent = append(n.unsent, c)
+		sendRequests(d, now, n)
+	}
+}
+
+// sendRequests sends as many of the waiting requests as the node may have.
+func sendRequests(d *Dispatcher, now roost.BootTime, n *nodeState) {
+	for len(n.unsent) > 0 && n.connected && (d.options.MaxUnanswered == 0 || n.sent < d.options.MaxUnanswered) {
+		c := n.unsent[0]
+		n.unsent = n.unsent[1:]
+		if n.requested[c.Grant.GrantID] == c && !c.requestSent {
+			c.requestSent, c.leaseSent = true, now
+			n.sent++
+			n.timer.inexact = true // its deadline is later now
+			d.emit(RequestClaim{c})
+		}
 	}
 }
 
@@ -211,6 +234,9 @@ func (d *Dispatcher) dropRequested(c *Claim) {
 	n := d.nodes[c.Node]
 	delete(d.requested, c.Grant.GrantID)
 	delete(n.requested, c.Grant.GrantID)
+	if c.requestSent {
+		n.sent--
+	}
 	d.deadlines().noteRemoved(n)
 	if d.unanswered[c.Request]--; d.unanswered[c.Request] == 0 {
 		delete(d.unanswered, c.Request)
@@ -240,6 +266,10 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 	grant, id := r.Grant, r.Claim
 	n := d.nodes[nodeName]
 	c := d.requested[grant]
+	if n != nil && r.Reason != UnwantedClaim {
+		n.answeredAt, n.timer.inexact = now, true
+		defer sendRequests(d, now, n)
+	}
 	if n == nil || c == nil || c.Node != nodeName {
 		if id != 0 {
 			d.emit(ReleaseClaim{nodeName, id}) // answered too late: nobody waits for it
@@ -414,6 +444,19 @@ func (d *Dispatcher) Check() {
 			if !c.Waiting || c.Request != r || d.nodes[c.Node].claims[c.ID] != c {
 				panic(fmt.Sprintf("dispatch: %v stands among those of request %d that wait", c, r))
 			}
+		}
+	}
+	for _, n := range d.nodes {
+		sent := 0
+		for _, c := range n.requested {
+			if c.requestSent {
+				sent++
+			} else if n.connected && !slices.Contains(n.unsent, c) {
+				panic(fmt.Sprintf("dispatch: %v is not asked for, and nothing will", c))
+			}
+		}
+		if most := d.options.MaxUnanswered; sent != n.sent || most > 0 && n.connected && sent > most {
+			panic(fmt.Sprintf("dispatch: %s is asked for %d claims, and %d are counted", n.name, sent, n.sent))
 		}
 	}
 	asked := make(map[RequestID]int)

@@ -75,6 +75,7 @@ type GrantResult struct {
 const (
 	UnwantedClaim = "nothing waits for it any more"
 	SilentNode    = "the node does not answer"
+	BusyNode      = "the node has too many other claims to answer first"
 )
 
 func (ConnectNode) effect()     {}

@@ -67,6 +67,11 @@ func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []Re
 	}
 	n.connected, n.awaySince = true, 0
 	n.lastMessage, n.lastMessageAt = 0, now
+	n.sent, n.unsent = 0, nil
+	for _, c := range n.requested {
+		c.requestSent = false
+	}
+	n.timer.inexact = true
 	listed := make(map[uint64]bool, len(present))
 	for _, p := range present {
 		listed[p.Claim] = true
@@ -78,7 +83,6 @@ func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []Re
 		}
 	}
 	for _, c := range sortedAsked(n) {
-		c.requestSent = false
 		d.requestClaim(now, n, c)
 	}
 	allocsOf(d).nodeAnswers(n)
@@ -176,15 +180,16 @@ func (d *Dispatcher) Tick(now roost.BootTime) {
 // expireLeases gives up what can no longer be alive, and grants that nobody answers.
 func (d *Dispatcher) expireLeases(now roost.BootTime, n *nodeState) {
 	for _, c := range sortedAsked(n) {
-		if now-c.stateSince >= d.options.RequestTimeout {
+		if at, reason := d.deadlines().answerDeadline(n, c); now >= at {
 			d.removeClaim(c)
 			if c.isInside() {
-				allocsOf(d).refused(now, c.alloc, SilentNode)
+				allocsOf(d).refused(now, c.alloc, reason)
 				continue
 			}
-			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: SilentNode})
+			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: reason})
 		}
 	}
+	sendRequests(d, now, n)
 	if n.connected {
 		return
 	}
