@@ -168,7 +168,7 @@ func (r *jsonReader) object() (Expr, error) {
 		ad.Insert(name, e)
 	}
 	_, err := r.d.Token()
-	return Expr{&adNode{ad}}, err
+	return Expr{&adNode{ad: ad}}, err
 }
 
 func (r *jsonReader) array() (Expr, error) {

@@ -25,7 +25,7 @@ func (a *Ad) SetStrings(name string, list []string) {
 func (a *Ad) SetValue(name string, v Value) { a.Insert(name, v.Expr()) }
 
 // SetAd sets an attribute to a nested ad, which is copied.
-func (a *Ad) SetAd(name string, nested *Ad) { a.Insert(name, Expr{&adNode{nested.Copy()}}) }
+func (a *Ad) SetAd(name string, nested *Ad) { a.Insert(name, Expr{&adNode{ad: nested.Copy()}}) }
 
 // SetExpr sets an attribute to the expression that src holds. The error is a
 // *[SyntaxError].

@@ -56,7 +56,10 @@ type (
 		re   *regexPattern // compiled literal pattern; nil if the pattern is no literal
 	}
 	listNode struct{ elems []Expr }
-	adNode   struct{ ad *Ad }
+	adNode   struct {
+		ad   *Ad
+		text string // see PrintedAd
+	}
 
 	// boundValue is a list or an ad with the scope in which it was evaluated. Only
 	// evaluations make it.

@@ -62,7 +62,7 @@ func (s printStyle) expr(b []byte, n exprNode) []byte {
 	case *listNode:
 		return s.listBraces(b, n.elems)
 	case *adNode:
-		return s.ad(b, n.ad)
+		return s.printedAd(b, n.ad, n.text)
 	}
 	panic("classad: a node of an unknown kind")
 }
@@ -181,6 +181,14 @@ func (s printStyle) prettyAd(b []byte, ad *Ad) []byte {
 	return append(newLine(b, s.indent+adIndent), ']')
 }
 
+// printedAd appends an ad of which the text may be known.
+func (s printStyle) printedAd(b []byte, ad *Ad, text string) []byte {
+	if text != "" && s == (printStyle{exact: true}) {
+		return append(b, text...)
+	}
+	return s.ad(b, ad)
+}
+
 func (s printStyle) ad(b []byte, ad *Ad) []byte {
 	if s.pretty {
 		return s.prettyAd(b, ad)
@@ -262,7 +270,7 @@ func (s printStyle) value(b []byte, v Value) []byte {
 	case List:
 		return s.listBraces(b, v.comp.elems)
 	case AdValue:
-		return s.ad(b, v.comp.ad)
+		return s.printedAd(b, v.comp.ad, v.comp.text)
 	}
 	return append(b, v.kind.String()...)
 }

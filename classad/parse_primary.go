@@ -51,7 +51,7 @@ func (p *parser) primary() exprNode {
 		}
 		defer p.leave()
 		p.advance()
-		return &adNode{p.ad()}
+		return &adNode{ad: p.ad()}
 	case ".":
 		p.advance()
 		name, ok := p.name()

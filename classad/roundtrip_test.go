@@ -177,7 +177,7 @@ func (g *adGenerator) node(depth int) exprNode {
 	case 12:
 		return &listNode{elems: g.exprs(depth)}
 	case 13:
-		return &adNode{g.ad(depth)}
+		return &adNode{ad: g.ad(depth)}
 	}
 	return g.literal()
 }

@@ -44,6 +44,7 @@ type Value struct {
 type compositeValue struct {
 	elems []Expr     // of a List
 	ad    *Ad        // of an AdValue
+	text  string     // of ad, as Ad.String prints it; "": it is printed when it is needed
 	in    *nameScope // scope of the names in the elements, and enclosing scope of ad; may be nil
 }
 
@@ -90,6 +91,13 @@ func ListValue(values ...Value) Value {
 
 // AdOf returns the value of an ad. The ad must not change afterwards.
 func AdOf(ad *Ad) Value { return Value{kind: AdValue, comp: &compositeValue{ad: ad}} }
+
+// PrintedAd returns the value of an ad and prints it now. The text is used each time an
+// ad around it is printed. So a daemon that advertises a thousand things prints only
+// those that have changed. The ad must not change afterwards.
+func PrintedAd(ad *Ad) Value {
+	return Value{kind: AdValue, comp: &compositeValue{ad: ad, text: ad.String()}}
+}
 
 // Kind returns the type of the value.
 func (v Value) Kind() ValueKind { return v.kind }
@@ -186,7 +194,7 @@ func (v Value) Expr() Expr {
 	case v.kind == List:
 		return Expr{&listNode{elems: v.comp.elems}}
 	}
-	return Expr{&adNode{v.comp.ad}}
+	return Expr{&adNode{ad: v.comp.ad, text: v.comp.text}}
 }
 
 // String returns the value in ClassAd syntax, on one line. Reals have 16 digits, as

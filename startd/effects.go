@@ -25,7 +25,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	case slot.RejectClaim:
 		l.logRefusal("claim refused", "grant", e.Grant.ID, "epoch", e.Grant.Epoch, "reason", e.Reason)
 		l.sendOn(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence,
+			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: nextAdSequence(l),
 			ScratchDomain: l.host.node.FileSystemDomain,
 		}}})
 	case slot.RecordPlacement:
@@ -105,7 +105,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	}, l.spares.take(c.ID))
 	l.runners[c.ID] = h
 	if l.firstAdSequence[c.ID] == 0 {
-		l.firstAdSequence[c.ID] = l.sequence // the ad was made after the claim was carved
+		l.firstAdSequence[c.ID] = nextAdSequence(l)
 	}
 	l.host.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd,
 		"owner", c.Owner, "runs as", as.UID)

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/slot"
 )
 
 const (
@@ -24,22 +25,48 @@ const (
 	maxCertificate = 2 << 10
 )
 
+// printedEndpoint is an endpoint as it was printed last, and what it was made of. A
+// machine has up to a thousand, and one change must not cost as much as all of them.
+type printedEndpoint struct {
+	health      *wire.TaskHealth
+	right       *wire.NameRight
+	forOthers   bool
+	value       classad.Value
+	signer      string // key of the certificate; empty: there is no right
+	certificate string // in base64
+}
+
+// printEndpoint returns the endpoint of a claim. It makes it anew only if it has changed.
+func printEndpoint(l *machineLoop, c *slot.Claim, h claim.HealthEvent, forOthers bool) printedEndpoint {
+	p, ok := l.printedEndpoints[c.ID]
+	if ok && p.health == h.Health && p.right == h.Right && p.forOthers == forOthers {
+		return p
+	}
+	described := endpointAd(h, c.Schedd, c.Owner, forOthers)
+	p = printedEndpoint{health: h.Health, right: h.Right, forOthers: forOthers, signer: addRight(described, h.Right)}
+	if p.signer != "" {
+		p.certificate = base64.StdEncoding.EncodeToString(h.Right.GetCertificate())
+	}
+	p.value = classad.PrintedAd(described)
+	l.printedEndpoints[c.ID] = p
+	return p
+}
+
 // describeEndpoints says in the machine's ad where the tasks of services are reached. The
 // address is left out: collectors believe only the one from which the ad comes.
 func (l *machineLoop) describeEndpoints(ad *classad.Ad) {
 	var list, signers []classad.Value
-	signed := map[string]bool{}
+	signed, forOthers := map[string]bool{}, l.host.ports.HasOtherClients()
 	for _, id := range slices.Sorted(maps.Keys(l.health)) {
 		h := l.health[id]
 		c, ok := l.table.Find(h.ID)
 		if ok && c.ID == id && len(list) < maxEndpoints {
-			described := endpointAd(h, c.Schedd, c.Owner, l.host.ports.HasOtherClients())
-			if key := addRight(described, h.Right); key != "" && !signed[key] && len(signers) < maxSigners {
-				signed[key] = true
-				signers = append(signers,
-					classad.StringValue(base64.StdEncoding.EncodeToString(h.Right.GetCertificate())))
+			p := printEndpoint(l, c, h, forOthers)
+			if p.signer != "" && !signed[p.signer] && len(signers) < maxSigners {
+				signed[p.signer] = true
+				signers = append(signers, classad.StringValue(p.certificate))
 			}
-			list = append(list, classad.AdOf(described))
+			list = append(list, p.value)
 		}
 	}
 	if len(list) == 0 {

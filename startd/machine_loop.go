@@ -57,8 +57,9 @@ type machineLoop struct {
 	health  map[slot.ClaimID]claim.HealthEvent // of attempts of services that run
 	// whether health has changed since the last ad: nobody may find an ended attempt,
 	// though its claim may hold what it held
-	endpointsStale bool
-	programs       map[slot.ClaimID]*wire.Activate // between the word and the start
+	endpointsStale   bool
+	printedEndpoints map[slot.ClaimID]printedEndpoint
+	programs         map[slot.ClaimID]*wire.Activate // between the word and the start
 	// cores that a claim has to itself; entries of claims that hold nothing are dropped
 	// when one is made
 	pinned            map[slot.ClaimID][]int
@@ -69,6 +70,7 @@ type machineLoop struct {
 	sequence          uint64 // of the last ad
 	advertisedVersion uint64 // of the claim table that it shows
 	lastFullAd        time.Time
+	pacing            adPacing
 	advertisedRunning int         // attempts that it shows
 	ownerState        *ownerState // nil: the machine is nobody's
 	spares            *spareStarters
@@ -84,7 +86,8 @@ func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 	l := &machineLoop{
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids: make(map[slot.ClaimID]int64), health: make(map[slot.ClaimID]claim.HealthEvent),
-		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
+		printedEndpoints: make(map[slot.ClaimID]printedEndpoint),
+		pinned:           make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		rights:  make(map[slot.ClaimID]userfiles.UserCredential),
 		metrics: newLoopMetrics(m.exporter),
@@ -149,10 +152,12 @@ func (l *machineLoop) performEffects() roost.BootTime {
 		if l.ownerState != nil {
 			wake = l.applyOwnerPolicy()
 		}
-		effects, next := l.table.Todo(boottime.Now())
-		if l.table.Version() != l.advertisedVersion || l.endpointsStale ||
-			l.ownerState != nil && l.ownerState.IsAdStale() {
+		now := boottime.Now()
+		effects, next := l.table.Todo(now)
+		if due := l.pacing.due(); isAdStale(l) && now >= due {
 			l.publishAd(true)
+		} else if isAdStale(l) {
+			wake = min(wake, due)
 		}
 		for _, e := range effects {
 			l.performEffect(e)
@@ -252,6 +257,7 @@ func (l *machineLoop) publishAd(major bool) {
 		!l.table.IsReclaimableAdStale() {
 		return
 	}
+	began := boottime.Now()
 	l.table.SetLoad(loadAverage())
 	ad := l.table.Ad()
 	if l.ownerState != nil {
@@ -264,6 +270,8 @@ func (l *machineLoop) publishAd(major bool) {
 	l.host.meters.Describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())
+	l.pacing.madeAt = boottime.Now()
+	l.pacing.took = l.pacing.madeAt - began
 	l.advertisedVersion, l.lastFullAd, l.advertisedRunning = l.table.Version(), time.Now(), running
 	for id := range l.runners {
 		if l.firstAdSequence[id] == 0 {

@@ -30,6 +30,7 @@ func (l *machineLoop) onHealthEvent(n claim.HealthEvent) {
 func (l *machineLoop) forgetHealth(id slot.ClaimID) {
 	if _, ok := l.health[id]; ok {
 		delete(l.health, id)
+		delete(l.printedEndpoints, id)
 		l.endpointsStale = true
 	}
 }

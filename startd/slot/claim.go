@@ -112,6 +112,7 @@ type Claim struct {
 	adBytes              int             // bytes that the machine's ad may need for it
 	advertised           roost.AttemptID // that the machine's ad names
 	advertisedCheckpoint CheckpointInfo
+	printed              printedClaimAd
 }
 
 // AttemptInfo are what is known of an attempt before it runs.

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -68,12 +69,65 @@ func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved fu
 	var list []classad.Value
 	for _, claim := range c.claims.sorted() {
 		if claim.hasPlacement && claim.Inside == 0 || len(claim.victims) > 0 {
-			list = append(list, classad.AdOf(claim.describe(clock, saved)))
+			list = append(list, claim.advertise(clock, saved))
 		}
 	}
 	if len(list) > 0 {
 		ad.SetValue(roost.AttrClaims, classad.ListValue(list...))
 	}
+}
+
+// claimAdState is all on which the ad of a claim depends.
+type claimAdState struct {
+	owner          string
+	info           ClaimInfo
+	resources      roost.Resources
+	waits          bool
+	leaving, taken bool
+	reclaimed      bool
+	running        bool
+	attempt        roost.AttemptID
+	attemptInfo    AttemptInfo
+	since          int64
+	checkpoint     bool
+	savedAt        int64
+}
+
+// printedClaimAd is the ad of a claim as it was printed last.
+type printedClaimAd struct {
+	state  claimAdState
+	parts  []gpu.UnitPart
+	shares []gpu.DeviceShare
+	value  classad.Value
+}
+
+// advertise is describe for a claim that is described often. It makes the ad anew only if
+// it has changed.
+func (c *Claim) advertise(clock ClockReading, saved func(*Claim) CheckpointInfo) classad.Value {
+	placement := &c.Placement
+	if !c.hasPlacement {
+		placement = &c.victimResources
+	}
+	state := claimAdState{owner: c.Owner, info: c.Info, resources: c.Resources, waits: !c.hasPlacement,
+		leaving: c.endReason != "", taken: c.preemptor != nil, reclaimed: placement.Reclaimed}
+	checkpoint := CheckpointInfo{}
+	if c.hasLiveAttempt() && c.Running {
+		checkpoint = saved(c)
+		state.running, state.attempt, state.attemptInfo = true, c.Attempt, c.AttemptInfo
+		state.since, state.checkpoint = clock.unix(c.RunningSince), checkpoint.Possible
+		if !checkpoint.Last.IsZero() {
+			state.savedAt = checkpoint.Last.Unix()
+		}
+	}
+	p := &c.printed
+	if p.value.Kind() == classad.AdValue && p.state == state && slices.Equal(p.parts, placement.Parts) &&
+		slices.Equal(p.shares, placement.Shares) {
+		c.advertised, c.advertisedCheckpoint = state.attempt, checkpoint
+		return p.value
+	}
+	*p = printedClaimAd{state, slices.Clone(placement.Parts), slices.Clone(placement.Shares),
+		classad.PrintedAd(c.describe(clock, saved))}
+	return p.value
 }
 
 // describe returns what the machine's ad says of the claim, and notes what that was.

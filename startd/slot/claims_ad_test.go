@@ -25,6 +25,15 @@ func (s *scriptRunner) claims(out io.Writer, w stepArguments) {
 	fmt.Fprintf(out, "news %v\n", s.core.IsClaimsAdStale(s.now, saved))
 	ad := classad.New()
 	s.core.DescribeClaims(ad, ClockReading{s.now, epoch.Add(s.now)}, saved)
+	for _, c := range s.core.Claims() { // what was printed earlier is what is printed now
+		if c.printed.value.Kind() != classad.AdValue || !c.hasPlacement {
+			continue
+		}
+		got, want := c.printed.value.Expr().String(), c.describe(ClockReading{s.now, epoch.Add(s.now)}, saved).String()
+		if got != want {
+			panic(fmt.Sprintf("%v is advertised as %s, and is %s", c, got, want))
+		}
+	}
 	list, _ := ad.Eval(roost.AttrClaims, nil).Elements(nil)
 	for _, v := range list {
 		fmt.Fprintln(out, v)
