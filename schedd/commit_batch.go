@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -106,6 +107,9 @@ func (r *ReplicatedLog) confirmLeader(ctx context.Context, b *commitBatch) error
 // needsConfirmation reports whether something leaves with a batch that no event of it has
 // just confirmed.
 func (b *commitBatch) needsConfirmation() bool {
+	if mutant.Active(mutant.LeaderUnconfirmed) {
+		return false
+	}
 	return len(b.events) == 0 && len(b.messages)+len(b.callbacks) > 0
 }
 

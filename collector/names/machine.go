@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"net/netip"
 	"time"
+
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // machine is a machine with endpoints.
@@ -35,7 +37,9 @@ func (z *Zone) RenewLease(now time.Time, name string, lease time.Duration) {
 	} else {
 		heap.Fix(&z.leases, m.heapIndex)
 	}
-	z.setSilent(m, false)
+	if !mutant.Active(mutant.ReturnUnnoticed) {
+		z.setSilent(m, false)
+	}
 	if m.rightsEnd > 0 && now.Unix() >= m.rightsEnd {
 		z.dropExpired(now, m)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // Config configures a zone.
@@ -259,7 +260,8 @@ func (z *Zone) newTask(key TaskKey) *task {
 func (z *Zone) selectShown(t *task) {
 	var best *Endpoint
 	for _, c := range t.claims {
-		if c.endpoint.Attempt == t.highest && (best == nil || best.State == Lost) {
+		isNewest := c.endpoint.Attempt == t.highest || mutant.Active(mutant.OldAttemptNamed)
+		if isNewest && (best == nil || best.State == Lost) {
 			best = c.endpoint
 			if c.machine.silent {
 				lost := *best
@@ -322,6 +324,9 @@ func (z *Zone) Expire(now time.Time) {
 	for len(z.leases) > 0 && !now.Before(z.leases[0].expires) {
 		m := z.leases[0]
 		heap.Pop(&z.leases)
+		if mutant.Active(mutant.SilentNamed) {
+			continue
+		}
 		z.setSilent(m, true)
 	}
 	for len(z.ended) > 0 && !now.Before(z.ended[0].until) {

@@ -73,7 +73,13 @@ const (
 	RunLost
 	// S5: an undo leaves tasks the size that they have
 	SizeNotUndone
-	mutantCount = iota
+	// P4: a deposed leader of a replicated queue sends on what it decided before, such as
+	// renewals of leases
+	LeaderUnconfirmed
+	SilentNamed     // S6: the names of a machine that is silent stay until its ad expires
+	ReturnUnnoticed // S7: a machine that was silent gets no names when it is heard again
+	OldAttemptNamed // S8: a name points to an attempt although there is a newer one
+	mutantCount     = iota
 )
 
 var mutantNames = [...]string{
@@ -92,11 +98,13 @@ var mutantNames = [...]string{
 	RunDoubled: "run-doubled", RunLost: "run-lost",
 	DisruptionsUncounted: "disruptions-uncounted", SizeNotUndone: "size-not-undone",
 	ScaledPastMax: "past-max", AllocUncounted: "alloc-uncounted",
+	LeaderUnconfirmed: "leader-unconfirmed", SilentNamed: "silent-named", ReturnUnnoticed: "return-unnoticed",
+	OldAttemptNamed: "old-named",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
-// S14, S2, S9, S15, S3, S10, S5).
+// S14, S2, S9, S15, S3, S10, S5, S6, S7, S8).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -106,7 +114,7 @@ var guarantees = [...]int{
 	BudgetOfOneCause: 13, RestartUnbounded: 13, SurgeUnbounded: 17, ResizeRefusalIgnored: 18,
 	ScaledPastMax: 19, AllocUncounted: 18,
 	ActsUncommitted: 1, UnstartedForgotten: 4, DisruptionsUncounted: 20, RunDoubled: 21, RunLost: 21,
-	SizeNotUndone: 22,
+	SizeNotUndone: 22, LeaderUnconfirmed: 4, SilentNamed: 23, ReturnUnnoticed: 24, OldAttemptNamed: 25,
 }
 
 // All lists the bugs.

@@ -27,12 +27,16 @@ type TimingRules struct {
 	// FreezeTime is how long tasks may run on after the machine owner comes back or the
 	// machine wakes (the design, §7).
 	FreezeTime time.Duration
+
+	// NameDelay is how long a name may point to an attempt that has ended. Then a machine
+	// that says nothing is known to be silent (S6).
+	NameDelay time.Duration
 }
 
 // DefaultRules returns the time limits of a real pool.
 func DefaultRules() TimingRules {
 	return TimingRules{KillGrace: 10 * time.Second, WakeTime: time.Second, StartWait: time.Minute,
-		FreezeTime: 250 * time.Millisecond}
+		FreezeTime: 250 * time.Millisecond, NameDelay: roost.SilentAfter + 2*time.Second}
 }
 
 // Guarantee is the number of a guarantee, from 1. 0 stands for the cores' own invariants.
@@ -63,6 +67,9 @@ var guarantees = [...]string{
 	20: "an update stops no more running tasks than it may",
 	21: "an instant of a schedule has one run",
 	22: "to undo an update brings back what was before, bit for bit",
+	23: "no name points to an attempt for long after its end",
+	24: "a ready task has its name soon at every collector that lives",
+	25: "two attempts of a task live together only where its job allows that, and its name points to the newest",
 }
 
 // OwnerGuarantee is the guarantee to machine owners, in addition to the eleven of the
@@ -99,6 +106,12 @@ func (p Guarantee) String() string {
 		return "S10"
 	case UndoGuarantee:
 		return "S5"
+	case EndedNameGuarantee:
+		return "S6"
+	case ReadyNameGuarantee:
+		return "S7"
+	case NewestNameGuarantee:
+		return "S8"
 	}
 	return fmt.Sprintf("P%d", int(p))
 }
@@ -147,9 +160,12 @@ type Auditor struct {
 	hasFaultsEnded  bool
 	progressChecked time.Duration // when P9 was checked last
 	waiting         map[roost.TaskID]time.Duration
-	nextExpiry      dueInstant // when an attempt may next outlive its lease
-	ownedNow        int        // number of machines in use by their owners
-	guardMissing    int        // number of machines whose startd has lost contact with the guard
+	nextExpiry      dueInstant               // when an attempt may next outlive its lease
+	ownedNow        int                      // number of machines in use by their owners
+	nameServers     map[string]*auditedNames // by collector
+	lateUntil       map[string]time.Duration // by node: until when what it does may come late
+	namesChecked    time.Duration            // when S6 was checked last
+	guardMissing    int                      // number of machines whose startd has lost contact with the guard
 }
 
 // New returns an auditor without events.
@@ -159,6 +175,7 @@ func New(rules TimingRules) *Auditor {
 		machines: map[string]*auditedMachine{}, entries: map[logEntry]entryDigest{},
 		accounts: map[string]*usageAccount{}, usageReports: map[usageReport]Event{},
 		waiting: map[roost.TaskID]time.Duration{}, nextExpiry: noDeadline,
+		nameServers: map[string]*auditedNames{}, lateUntil: map[string]time.Duration{},
 	}
 }
 
@@ -197,8 +214,11 @@ func (a *Auditor) Observe(s Event) {
 		a.checkUsage(&s)
 	case Digested:
 		a.checkDigest(&s)
+	case NamesServed, NamesGone, NameSet:
+		a.checkNames(&s)
 	case Injected:
 		a.hasFaultsEnded = false
+		a.noteLate(&s)
 	case FaultsEnded:
 		a.hasFaultsEnded, a.faultsEnded, a.progressChecked = true, s.At, s.At
 		clear(a.waiting)
@@ -219,6 +239,7 @@ func (a *Auditor) Finish(at time.Duration) {
 func (a *Auditor) checkTime(at time.Duration) {
 	a.checkExpired(at)
 	a.checkDisturbed(at)
+	a.checkEndedNames(at)
 	a.checkProgress(at)
 }
 

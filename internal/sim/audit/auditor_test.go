@@ -116,6 +116,11 @@ func sizeRecorded(cores roost.MilliCPU) Event {
 	return Event{Type: SizeRecorded, Job: taskOne, Attempt: 1, Resources: roost.Resources{CPU: cores}}
 }
 
+// nameSet is that the name of the first task points to an attempt at the collector n1.
+func nameSet(attempt roost.AttemptNumber, state string) Event {
+	return Event{Type: NameSet, Node: "n1", Job: taskOne, Attempt: attempt, Detail: state}
+}
+
 func eventAt(t time.Duration, s Event) Event { s.At = t; return s }
 
 // taskRun returns the events of a task that runs and completes as it should.
@@ -169,6 +174,8 @@ func TestEachGuaranteeViolated(t *testing.T) {
 		Job: taskOne, Tasks: 1, Resources: oneCore,
 		Schedule: &ScheduleTerms{Every: time.Minute, Steady: true, Complete: true}})
 	scaled := Event{Type: ServiceStored, Job: taskOne, Service: &ServiceTerms{Surge: 1, MinTasks: 1, MaxTasks: 4}}
+	served := joinHistories(Event{Type: NamesServed, Node: "n1"}, service, machineEvent(Assigned, 1, "m1"),
+		taskBegins(1, "A=1"), taskEvent(TaskReady, 0))
 	for _, c := range []struct {
 		name      string
 		guarantee Guarantee
@@ -231,6 +238,15 @@ func TestEachGuaranteeViolated(t *testing.T) {
 		{"too many restarts on a claim", BackoffGuarantee, "is the 3. restart on claim 7 of m1, and 2 may be",
 			joinHistories(service, restartAt(1, 0), restartAt(2, time.Minute), restartAt(3, 2*time.Minute),
 				restartAt(4, 3*time.Minute))},
+		{"a name points to what has ended", EndedNameGuarantee,
+			"at n1 the name of 1[0].s1 points to attempt 1, which ended at 9.000s on m1",
+			joinHistories(served, nameSet(1, "ready"), machineEvent(Ended, 1, "m1"),
+				eventAt(30*time.Second, entryAt(1, 0)))},
+		{"a ready task has no name", ReadyNameGuarantee, "attempt 1 of 1[0].s1 is ready since 7.000s, and its name",
+			joinHistories(served, nameSet(1, "lost"), Event{Type: FaultsEnded},
+				eventAt(80*time.Second, entryAt(1, 0)))},
+		{"a name goes back", NewestNameGuarantee, "point to attempt 1, and had it point to attempt 2 before",
+			joinHistories(served, nameSet(2, "ready"), nameSet(1, "ready"))},
 		{"an update does not end", UpdateGuarantee, "should have come to an end within 4m0s",
 			joinHistories(service, Event{Type: HeldByUser, Job: taskOne, Index: AllTasks},
 				Event{Type: UpdateMoves, Job: taskOne, Detail: "A=2"}, Event{Type: FaultsEnded},

@@ -25,6 +25,7 @@ func (a *Auditor) checkProgress(at time.Duration) {
 	a.checkUpdates(at)
 	a.checkSurplus(at)
 	a.checkSchedules(at)
+	a.checkReadyNames(at)
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
 	for _, id := range waits {

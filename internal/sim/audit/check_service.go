@@ -32,6 +32,8 @@ type ServiceTerms struct {
 	// of a service whose number of tasks follows its load; 0: it has as many as its user
 	// says
 	MinTasks, MaxTasks int
+	// a next attempt may begin while one still lives on a machine that is silent
+	Overlap bool
 }
 
 // auditedService is the auditor's state of a service.
@@ -55,6 +57,7 @@ type auditedService struct {
 // auditedRestarts is what the auditor knows of a service's task.
 type auditedRestarts struct {
 	ready     bool
+	readyAt   time.Duration       // since when it is
 	planned   bool                // it was stopped by plan, and was not ready since
 	stopping  roost.AttemptNumber // the attempt that was to be stopped then
 	over      roost.AttemptNumber // the attempt that is recorded to have ended
@@ -124,7 +127,10 @@ func (a *Auditor) checkService(s *Event) {
 	case TaskFailed:
 		j.tasks[s.Index].service.planned = false
 	case TaskReady:
-		j.tasks[s.Index].service.planned, j.tasks[s.Index].service.ready = false, true
+		t := &j.tasks[s.Index].service
+		if t.planned = false; !t.ready {
+			t.ready, t.readyAt = true, s.At
+		}
 	case TaskUnready:
 		t := &j.tasks[s.Index].service
 		t.ready, t.over = false, max(t.over, s.Attempt)

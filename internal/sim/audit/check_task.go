@@ -17,6 +17,9 @@ type auditedTask struct {
 	completed       roost.AttemptNumber // the attempt that completed the task; 0: none
 	processes       []runningProcess
 	ended           map[roost.AttemptNumber]int32 // exit codes of ended attempts
+	endedAt         map[roost.AttemptNumber]time.Duration
+	nodes           map[roost.AttemptNumber]string // where they ended
+	nameMissed      bool                           // a violation for its name is recorded
 	stored          map[roost.AttemptNumber]bool
 	freed           time.Duration  // when the last attempt ended
 	failures        map[string]int // attempts in a row that failed, by machine
@@ -75,10 +78,10 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		a.checkAssigned(t, s)
 		a.checkRestart(j, t, s)
 	case Began:
-		a.checkBegan(t, s)
+		a.checkBegan(j, t, s)
 		a.countRestart(j, t, s)
 	case Ended:
-		a.checkEnded(t, s)
+		a.checkEnded(j, t, s)
 	case OutputStored, OutputLost:
 		if t.stored == nil {
 			t.stored = map[roost.AttemptNumber]bool{}
@@ -130,7 +133,7 @@ func (a *Auditor) checkAssigned(t *auditedTask, s *Event) {
 	t.assigned = max(t.assigned, s.Attempt)
 }
 
-func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
+func (a *Auditor) checkBegan(j *auditedJob, t *auditedTask, s *Event) {
 	switch {
 	case t.completed != 0:
 		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v begins after attempt %d was recorded as its last",
@@ -145,6 +148,9 @@ func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
 			other.duringSleep = s.Attempt
 			continue
 		}
+		if j.mayOverlap() {
+			continue
+		}
 		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v begins on %s, and attempt %d lives on %s",
 			s.Attempt, s.taskID(), s.Node, other.attempt, other.node)
 	}
@@ -152,11 +158,12 @@ func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
 	a.machine(s.Node).addAttempt(a, s)
 }
 
-func (a *Auditor) checkEnded(t *auditedTask, s *Event) {
+func (a *Auditor) checkEnded(j *auditedJob, t *auditedTask, s *Event) {
 	if t.ended == nil {
-		t.ended = map[roost.AttemptNumber]int32{}
+		t.ended, t.endedAt = map[roost.AttemptNumber]int32{}, map[roost.AttemptNumber]time.Duration{}
+		t.nodes = map[roost.AttemptNumber]string{}
 	}
-	t.ended[s.Attempt], t.freed = s.Code, s.At
+	t.ended[s.Attempt], t.endedAt[s.Attempt], t.nodes[s.Attempt], t.freed = s.Code, s.At, s.Node, s.At
 	t.noteFailure(s)
 	m := a.machine(s.Node)
 	m.removeAttempt(s)
@@ -164,7 +171,7 @@ func (a *Auditor) checkEnded(t *auditedTask, s *Event) {
 		if l.attempt != s.Attempt || l.node != s.Node {
 			return false
 		}
-		if l.duringSleep != 0 && !m.asleep && s.At > m.wokeAt+a.rules.WakeTime {
+		if l.duringSleep != 0 && !j.mayOverlap() && !m.asleep && s.At > m.wokeAt+a.rules.WakeTime {
 			a.addViolation(4, taskHistory(s.taskID()),
 				"attempt %d of %v lived on %s until %s after it woke, and attempt %d had begun", l.attempt, s.taskID(),
 				s.Node, ClockText(s.At-m.wokeAt), l.duringSleep)

@@ -67,7 +67,9 @@ const (
 	GuardHeard    // the startd has contact with the guard again [Node]
 	Suspended     // a live attempt is frozen [Job Index Attempt Node]
 	Resumed       // a frozen attempt runs again [Job Index Attempt Node]
-	Injected      // a fault was injected [Node Detail]
+	// a fault was injected [Node Detail; Peer Until: what these nodes do may come late
+	// until then]
+	Injected
 	FaultsEnded   // the last fault is over
 	ServiceStored // a submission on disk is of a service [Job Service]
 	// the update of a service goes on, or begins to [Job Detail: the environment that its
@@ -102,8 +104,13 @@ const (
 	// the tasks of a service are to get this revision [Job Revision Digest: of its ad,
 	// Tasks]
 	RevisionSet
-	RunDecided // an instant of a schedule is recorded to have its run [Job Instant Of: the run]
-	RunSkipped // instants up to that one are recorded to have none [Job Instant Detail]
+	RunDecided  // an instant of a schedule is recorded to have its run [Job Instant Of: the run]
+	RunSkipped  // instants up to that one are recorded to have none [Job Instant Detail]
+	NamesServed // a collector begins to serve names, and has none [Node]
+	NamesGone   // a collector serves none any more [Node]
+	// the name of a task points to an attempt from now on, or to none [Node: the
+	// collector, Job Index Attempt: 0 for none, Detail: the state of the attempt there]
+	NameSet
 )
 
 // Removal is the Detail of HeldByUser for a removal.
@@ -144,6 +151,7 @@ type Event struct {
 	Amount    float64
 	Code      int32
 	Detail    string
+	Peer      string
 }
 
 // taskID returns the task that the event is about.
@@ -290,6 +298,23 @@ func (s *Event) serviceText() string {
 		return fmt.Sprintf("job %v: %v is its run of %s", s.Job, s.Of, instantText(s.Instant))
 	case RunSkipped:
 		return fmt.Sprintf("job %v: it has no run of %s: %s", s.Job, instantText(s.Instant), s.Detail)
+	}
+	return s.nameText()
+}
+
+// nameText is String for events about names.
+func (s *Event) nameText() string {
+	switch s.Type {
+	case NamesServed:
+		return s.Node + ": it serves names, and has none yet"
+	case NamesGone:
+		return s.Node + ": its names are gone"
+	case NameSet:
+		if s.Attempt == 0 {
+			return fmt.Sprintf("%s: the name of %s points to nothing", s.Node, s.subject())
+		}
+		return fmt.Sprintf("%s: the name of %s points to attempt %d, which is %s", s.Node, s.subject(), s.Attempt,
+			s.Detail)
 	}
 	return fmt.Sprintf("what(%d)", s.Type)
 }

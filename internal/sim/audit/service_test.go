@@ -98,3 +98,28 @@ func TestTaskAvoidsMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesPermitted checks that a name may point to what has ended where its collector
+// is slow. Two attempts may live at once where their job allows that.
+func TestNamesPermitted(t *testing.T) {
+	begin := joinHistories(machineOffered("m1", 2), machineOffered("m2", 2), idShown("k", taskOne),
+		Event{Type: ServiceStored, Job: taskOne, Service: &ServiceTerms{MaxDown: 1, Overlap: true}},
+		Event{Type: NamesServed, Node: "n1"}, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"),
+		nameSet(1, "ready"))
+	second := machineEvent(Began, 2, "m2")
+	second.Claim = 8
+	for name, history := range map[string][]Event{
+		"two live": joinHistories(machineEvent(Assigned, 2, "m2"), second, nameSet(2, "ready"),
+			machineEvent(Ended, 1, "m1")),
+		"a slow collector": joinHistories(Event{Type: Injected, Node: "n1", Until: time.Minute},
+			machineEvent(Ended, 1, "m1"), eventAt(time.Minute, entryAt(1, 0)), nameSet(0, ""),
+			eventAt(2*time.Minute, entryAt(2, 0))),
+		"a collector that dies": joinHistories(machineEvent(Ended, 1, "m1"), Event{Type: NamesGone, Node: "n1"},
+			eventAt(time.Minute, entryAt(1, 0)), Event{Type: NamesServed, Node: "n1"}, nameSet(1, "lost"),
+			eventAt(2*time.Minute, entryAt(2, 0))),
+	} {
+		if all := observeAll(joinHistories(begin, history)).Violations(); len(all) != 0 {
+			t.Errorf("%s: %v", name, all)
+		}
+	}
+}

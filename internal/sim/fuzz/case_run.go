@@ -215,7 +215,12 @@ func (r *caseRun) crashesAt(node, point string) bool {
 // countFault records that a fault was injected.
 func (r *caseRun) countFault(f faults.Fault) {
 	r.outcome.Injected[f.Kind]++
-	r.auditor.Observe(audit.Event{At: r.pool.Now(), Type: audit.Injected, Node: f.Node, Detail: f.String()})
+	seen := audit.Event{At: r.pool.Now(), Type: audit.Injected, Node: f.Node, Detail: f.String(), Peer: f.Peer}
+	switch f.Kind {
+	case faults.Pause, faults.Suspend, faults.SlowLink, faults.SlowNode:
+		seen.Until = r.pool.Now() + f.Duration + f.Amount
+	}
+	r.auditor.Observe(seen)
 }
 
 // injectFault injects a fault, or arms it if it waits for a failpoint.

@@ -25,6 +25,7 @@ type CaseService struct {
 	Settling  time.Duration
 	Progress  time.Duration
 	OnFailure string
+	Overlap   bool // a next attempt of a task may begin while one lives on a silent machine
 	// above 0: it has a check, and a task that is ready stays so for this long at most
 	// while there are faults
 	Ready time.Duration
@@ -49,6 +50,10 @@ const resizeStream = 0x726573697a65
 // loadStream seeds a separate stream for services whose number of tasks follows their
 // load.
 const loadStream = 0x6c6f6164
+
+// overlapStream seeds a separate stream for services of which two attempts may live at
+// once.
+const overlapStream = 0x6f7665726c
 
 // firstServiceNumber is the number of a case's first service, which is above those of its
 // jobs.
@@ -116,6 +121,7 @@ func (c *PoolCase) drawService(r *faults.SeededRand, number int) CaseJob {
 	if load := faults.NewRand(c.Seed ^ loadStream ^ uint64(number)); load.OneIn(3) {
 		s.MaxTasks = load.Between(j.Tasks, maxServiceTasks+2)
 	}
+	s.Overlap = faults.NewRand(c.Seed ^ overlapStream ^ uint64(number)).OneIn(3)
 	j.Service = s
 	if r.OneIn(4) {
 		j.Actions = drawActions(r, c.FaultsEnd-j.At)
@@ -158,6 +164,9 @@ func environmentText(revision int) string { return "REVISION=" + strconv.Itoa(re
 func (s *CaseService) addTo(j *pool.JobConfig, faultsEnd time.Duration) {
 	service, update := classad.New(), classad.New()
 	service.SetInt(roost.AttrRestarts, int64(s.Restarts))
+	if s.Overlap {
+		service.SetBool(roost.AttrOverlap, true)
+	}
 	service.SetReal(roost.AttrBackoffFirst, firstBackoff.Seconds())
 	service.SetReal(roost.AttrBackoffMax, maxBackoff.Seconds())
 	update.SetString(roost.AttrAtOnce, strconv.Itoa(max(j.Spec.Count, 1)))
@@ -191,7 +200,7 @@ func (s *CaseService) addTo(j *pool.JobConfig, faultsEnd time.Duration) {
 	j.EarlyEnds, j.MemoryUse = s.EarlyEnds, roost.Bytes(s.MemoryUse)*roost.GiB
 	j.Service = &audit.ServiceTerms{MaxDown: s.MaxDown, Surge: s.Surge, Restarts: s.Restarts,
 		BackoffFirst: firstBackoff, BackoffMax: maxBackoff, Progress: s.Progress, Disruptions: s.Disrupt,
-		Environment: environmentText(1), MaxTasks: s.MaxTasks}
+		Environment: environmentText(1), MaxTasks: s.MaxTasks, Overlap: s.Overlap}
 	if s.MaxTasks > 0 {
 		j.Service.MinTasks = s.minTasks()
 	}
@@ -224,6 +233,9 @@ func (s *CaseService) text() string {
 		countText(s.Restarts, "restart"), s.Settling, s.Progress, s.OnFailure)
 	if s.MaxTasks > 0 {
 		text += fmt.Sprintf("; its number of tasks follows its load, from %d to %d", s.minTasks(), s.MaxTasks)
+	}
+	if s.Overlap {
+		text += "; two attempts of a task may live at once while a machine is silent"
 	}
 	if s.Disrupt > 0 {
 		text += fmt.Sprintf("; an update stops at most %s that run", countText(s.Disrupt, "task"))

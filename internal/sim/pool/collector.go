@@ -70,6 +70,7 @@ func (m *managerNode) handleAd(on *daemonStream, x *adUpdate) {
 		panic(m.name + ": an ad: " + err.Error())
 	}
 	m.pool.network().sendOn(on, 1, &adAnswer{outcome == adstore.ResendAd})
+	m.updateNames(x, outcome)
 	if at, ok := m.store.NextWake(); ok && !m.pool.cfg.OnlyOnChange {
 		m.setTimer(&m.lease, m.simTime(at))
 	}

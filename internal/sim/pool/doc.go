@@ -32,6 +32,9 @@
 //     is one with processes, control groups and files. The owner policy is production
 //     code (startd/desktop/policy, startd/desktop); the guard (desktop_owner.go) only reports
 //     observations. There are no checkpoints, node queues or scripts.
+//   - The loop around the names of services at a collector, and the endpoints in the ads
+//     of machines (service_names.go), after packages collector and startd. Which name
+//     points to which attempt is decided by collector/names.
 //   - The loop around a member of the cell's queue (cell_member.go), after package
 //     schedd/cellqueue. Each member has a host of its own.
 //   - Raft: internal/sim/consensus. A negotiator reads only the collector beside it,

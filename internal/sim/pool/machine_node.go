@@ -51,6 +51,7 @@ type machineNode struct {
 	version          uint64 // version of the claim table in the ad
 	restated         time.Duration
 	running          int
+	endpoints        string // the tasks of services in the ad
 	wake             daemonTimer
 	minor            daemonTimer
 	enforcer         *desktop.PolicyEnforcer // nil: the machine has no owner
@@ -181,7 +182,8 @@ func (m *machineNode) runEffects() {
 		}
 		effects, wake := m.core.Todo(m.bootTime())
 		next = min(next, wake)
-		if m.core.Version() != m.version || m.enforcer != nil && m.enforcer.IsAdStale() {
+		if m.core.Version() != m.version || m.enforcer != nil && m.enforcer.IsAdStale() ||
+			m.endpointsChanged() {
 			m.advertiseAll(true)
 		}
 		for _, e := range effects {
@@ -213,6 +215,7 @@ func (m *machineNode) advertiseAll(major bool) {
 	if m.enforcer != nil {
 		m.enforcer.Describe(ad)
 	}
+	m.describeEndpoints(ad)
 	m.core.DescribeClaims(ad, slot.ClockReading{Now: m.bootTime(), Wall: m.wallTime()}, noCheckpoint)
 	m.ad.Sequence++
 	ad.SetInt(roost.AttrUpdateSequence, int64(m.ad.Sequence))
@@ -251,7 +254,7 @@ func (m *machineNode) advertise(l *adLink) {
 		m.pool.network().sendOn(l.stream, 0, update)
 	}
 	if !m.pool.cfg.OnlyOnChange {
-		m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
+		m.setTimer(&l.renewTimer, m.pool.loop.Now()+m.renewInterval())
 	}
 }
 
@@ -263,7 +266,7 @@ func (m *machineNode) renewAd(l *adLink) {
 		l.waiting = true
 		m.pool.network().sendOn(l.stream, 0, update)
 	}
-	m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
+	m.setTimer(&l.renewTimer, m.pool.loop.Now()+m.renewInterval())
 }
 
 // reportLeases reports to the observer which claims hold their resources.

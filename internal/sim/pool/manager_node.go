@@ -28,6 +28,7 @@ type managerNode struct {
 	store       *adstore.Store
 	machineFeed *adstore.TypeFeed
 	lease       daemonTimer
+	names       *managerNames // nil: they are not simulated
 
 	core           *negotiator.LoopCore
 	scheddSessions []*scheddSession
@@ -72,6 +73,7 @@ func (m *managerNode) start() {
 	m.leaderState, m.proposals = leaderState{leaderID: -1}, map[uint64]pendingProposal{}
 	m.store = adstore.New(adstore.DefaultLimits())
 	m.machineFeed, _ = m.store.StartFeed("Machine")
+	m.startNames()
 	m.core = negotiator.NewCore(m.name, m.name, m)
 	if saved := m.pool.cfg.Ledger; saved != nil {
 		if err := m.core.Restore(saved); err != nil {
@@ -87,6 +89,7 @@ func (m *managerNode) start() {
 
 func (m *managerNode) stop() {
 	m.stopReplica()
+	m.stopNames()
 	m.scheddSessions, m.watchers = nil, nil
 	m.core, m.store, m.machineFeed, m.proposals = nil, nil, nil, nil
 	m.leaderReported = wire.LeaderNews{}
@@ -178,6 +181,12 @@ func (m *managerNode) timerFired(a *daemonTimer) {
 	case &m.lease:
 		m.store.Expire(m.wallTime())
 		m.updateMachines()
+		m.updateNames(nil, adstore.OutOfDate)
+	default:
+		if m.names != nil && a == &m.names.wake {
+			m.updateNames(nil, adstore.OutOfDate)
+			return
+		}
 	}
 	m.runTurn()
 }

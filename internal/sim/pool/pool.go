@@ -36,6 +36,7 @@ type Pool struct {
 	endlessTasks                    int           // running tasks that never end
 	lastChange                      time.Duration // when a task last began or ended
 	lastSubmit                      time.Duration // when the last job is submitted
+	hasServices                     bool          // some job is a service
 	hasOwners                       bool          // some machine has an owner who comes and goes
 	ownerStats                      OwnerStats
 }
@@ -85,6 +86,7 @@ func New(cfg SimulationConfig) (*Pool, error) {
 		rand:        eventloop.NewRand(cfg.Seed, 1), byName: map[string]*hostNode{},
 		users: make([]userSubmission, len(cfg.Jobs)),
 		net:   networkState{links: map[[2]int32]*nodeLink{}}}
+	p.hasServices = slices.ContainsFunc(cfg.Jobs, func(j JobConfig) bool { return j.Service != nil })
 	for i := range cfg.Managers {
 		p.managers = append(p.managers, newManager(p, i))
 	}
