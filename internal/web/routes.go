@@ -72,6 +72,7 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Name: "select", Description: "selectors as for roost jobs, separated by blanks"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
+	list = append(list, layoutParams()...)
 	tasks := []route.Param{{Name: "state", Description: "only tasks in this state; may be repeated"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "from", Description: "only tasks from this index on"}}
@@ -173,6 +174,7 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 		{Name: "class", Description: "only nodes of this class"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
+	nodes = append(nodes, layoutParams()...)
 	mapQuery := []route.Param{{Name: "by", Description: "groups: rack (default), class or none"},
 		{Name: "job", Description: "mark the nodes that run tasks of this job"},
 		{Name: "owner", Description: "mark the nodes that run tasks of this user"}}
@@ -199,8 +201,8 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 			Summary: "the nodes in groups, in the order of the map", Query: mapQuery, View: pool.Map,
 			Reply: view.NodeMap{}},
 		{Method: "GET", Pattern: "/v1/shares", Page: "/shares", Template: "shares",
-			Summary: "how submitters stand by fair share", View: view.Shares, Reply: view.ShareList{},
-			Rows: "submitters"},
+			Summary: "how submitters stand by fair share", Query: layoutParams(), View: view.Shares,
+			Reply: view.ShareList{}, Rows: "submitters"},
 		{Method: "GET", Pattern: "/v1/names", Page: "/names", Template: "names",
 			Summary: "where the tasks of services are reached", Query: services, View: view.Names,
 			Reply: view.NameList{}, Rows: "endpoints"},
@@ -234,6 +236,12 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 				Changes: true, Handle: o.Remove})
 	}
 	return all
+}
+
+// layoutParams are those of a list that can be sorted.
+func layoutParams() []route.Param {
+	return []route.Param{{Name: "sort", Description: "sorted by this column of the page; with - in front, descending"},
+		{Name: "columns", Description: "of the page: only these columns, as name,owner; may be repeated"}}
 }
 
 // serviceParams are the conditions on services.

@@ -132,6 +132,8 @@ func toFloat(n any) float64 {
 		return float64(n)
 	case float64:
 		return n
+	case *float64:
+		return *n
 	}
 	return 0
 }

@@ -323,6 +323,17 @@ func (t *Table) serveLimited(c *Call) error {
 	return t.checkLogin(c, err)
 }
 
+// BeginExpensive counts a call in the class Expensive as well, where its parameters make
+// it one. done ends that.
+func (c *Call) BeginExpensive() (done func(), err error) {
+	done, p := c.table.limits.begin(Expensive, c.caller())
+	if p != nil {
+		c.table.Metrics.Limited.Inc(int(Expensive))
+		return nil, p
+	}
+	return done, nil
+}
+
 // caller returns whom the limits of a call count.
 func (c *Call) caller() string {
 	if c.Session == nil || c.Route.Class == Logins || c.Route.Class == Files {

@@ -140,12 +140,26 @@ func ObjectRoutes() []ObjectRoute {
 type ShareList struct {
 	Version int `json:"v"`
 	ledger.ShareReport
+
+	Layout ListLayout `json:"-"`
 }
 
 // Shares shows how all submitters stand.
 func Shares(c *route.Call) (any, error) {
 	l := ShareList{Version: document.Version}
-	err := showCell(c, "shares", &l.ShareReport)
+	layout, by, err := layoutOf(c, shareColumns(), func(u *ledger.SubmitterUsage) string { return u.Name })
+	if err != nil {
+		return nil, err
+	}
+	l.Layout = layout
+	err = showCell(c, "shares", &l.ShareReport)
+	if by != nil && err == nil {
+		err = by.begin(max(len(l.Submitters), 1), "")
+		for _, u := range l.Submitters {
+			by.add(u)
+		}
+		l.Submitters, _ = by.rows()
+	}
 	if l.Submitters == nil {
 		l.Submitters = []ledger.SubmitterUsage{}
 	}

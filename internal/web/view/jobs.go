@@ -22,7 +22,11 @@ type JobList struct {
 	Unreachable []Unreachable  `json:"unreachable,omitempty"`
 	Next        string         `json:"next,omitempty"` // cursor of the next part; empty: this is the last
 
-	Filter JobFilter `json:"-"` // for the form of the page
+	// jobs that were read to be sorted; older ones are not in the list. 0: all were read
+	SortedOf int `json:"sorted_of,omitempty"`
+
+	Filter JobFilter  `json:"-"` // for the form of the page
+	Layout ListLayout `json:"-"`
 }
 
 // JobFilter is what the address of a list says.
@@ -53,6 +57,13 @@ func (k *Cursors) Jobs(c *route.Call) (any, error) {
 		return nil, err
 	}
 	list := JobList{Version: document.Version, Jobs: []document.Job{}, Filter: f}
+	var by *rowSort[document.Job]
+	if list.Layout, by, err = layoutOf(c, jobColumns(), func(j *document.Job) string { return j.ID }); err != nil {
+		return nil, err
+	}
+	if by != nil {
+		return list, list.readSorted(c, by, query)
+	}
 	// the same user with the same conditions goes on with the same list
 	bound := strings.Join(append([]string{c.Session.User, f.Owner, f.Band, f.Queue, f.Name, f.At,
 		fmt.Sprint(f.All, f.History)}, f.States...), "\x00")
@@ -78,6 +89,38 @@ func (k *Cursors) Jobs(c *route.Call) (any, error) {
 	}
 	c.LinkNext("after", list.Next)
 	return list, err
+}
+
+// maxSorted bounds the jobs that are read for a list in another order than the queue's.
+const maxSorted = 20_000
+
+// readSorted reads the jobs of a query and fills in a part of them, sorted by a column. A
+// schedd has its jobs in one order only, so each part reads all of them.
+func (l *JobList) readSorted(c *route.Call, by *rowSort[document.Job], query *wire.QueryRequest) error {
+	if err := by.begin(l.Filter.Limit, l.Filter.After); err != nil {
+		return err
+	}
+	done, err := c.BeginExpensive()
+	if err != nil {
+		return err
+	}
+	defer done()
+	query.Limit = maxSorted + 1
+	read := 0
+	l.Unreachable, err = queryPool(c, &wire.PoolQuery{Query: query, At: l.Filter.At}, func(s *wire.JobStatus) error {
+		if read++; read > maxSorted {
+			l.SortedOf = maxSorted
+			return nil
+		}
+		by.add(document.JobOf(s, false))
+		return nil
+	})
+	l.Jobs, l.Next = by.rows()
+	for _, u := range l.Unreachable {
+		c.NoteUnreachable(u.Node)
+	}
+	c.LinkNext("after", l.Next)
+	return err
 }
 
 // query returns the query of a list. Jobs that are named are all in one part.

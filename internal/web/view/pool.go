@@ -86,6 +86,7 @@ type NodeList struct {
 	Next    string          `json:"next,omitempty"`
 
 	Filter NodeFilter `json:"-"`
+	Layout ListLayout `json:"-"`
 }
 
 // NodeFilter is what the address of a list of machines says.
@@ -115,7 +116,23 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 	}
 	c.AsOf = s.at
 	l := NodeList{Version: document.Version, Nodes: []document.Node{}, Filter: f}
-	for _, n := range s.nodes {
+	var by *rowSort[document.Node]
+	if l.Layout, by, err = layoutOf(c, nodeColumns(), func(n *document.Node) string { return n.Name }); err != nil {
+		return nil, err
+	}
+	if by == nil {
+		l.addByName(s.nodes)
+	} else if err = l.addSorted(s.nodes, by); err != nil {
+		return nil, err
+	}
+	c.LinkNext("after", l.Next)
+	return l, nil
+}
+
+// addByName fills in the part of the machines after a name.
+func (l *NodeList) addByName(nodes []poolNode) {
+	f := &l.Filter
+	for _, n := range nodes {
 		if !f.admits(&n) {
 			continue
 		}
@@ -123,14 +140,27 @@ func (p *Pool) Nodes(c *route.Call) (any, error) {
 		if f.After != "" && document.CompareNames(n.Name, f.After) <= 0 {
 			continue
 		}
-		if len(l.Nodes) < limit {
+		if len(l.Nodes) < f.Limit {
 			l.Nodes = append(l.Nodes, n.Node)
 		} else {
-			l.Next = l.Nodes[limit-1].Name
+			l.Next = l.Nodes[f.Limit-1].Name
 		}
 	}
-	c.LinkNext("after", l.Next)
-	return l, nil
+}
+
+// addSorted fills in a part of the machines, sorted by a column.
+func (l *NodeList) addSorted(nodes []poolNode, by *rowSort[document.Node]) error {
+	if err := by.begin(l.Filter.Limit, l.Filter.After); err != nil {
+		return err
+	}
+	for i := range nodes {
+		if l.Filter.admits(&nodes[i]) {
+			l.Total++
+			by.add(nodes[i].Node)
+		}
+	}
+	l.Nodes, l.Next = by.rows()
+	return nil
 }
 
 // NodeDetail is a machine and what runs there.

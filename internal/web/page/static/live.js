@@ -39,10 +39,13 @@ function showState(mark, state) {
 function updateRow(job) {
   const row = table.querySelector(`tr[data-job="${CSS.escape(job.id)}"]`);
   if (!row) return;
-  showState(row.querySelector(".state"), job.state);
+  row.dataset.state = job.state;
+  const mark = row.querySelector(".state");
+  if (mark) showState(mark, job.state);
   const bar = row.querySelector("svg.strip");
   if (bar) drawBar(bar, job.counts, job.tasks);
-  const note = row.querySelector("td:last-child");
+  const note = row.querySelector("[data-where]");
+  if (!note) return;
   if (job.state === "running" && job.node) {
     const link = document.createElement("a");
     link.href = `/nodes/${encodeURIComponent(job.node)}`;
@@ -122,7 +125,7 @@ function followParts() {
 function watchedJobs() {
   if (page) return finals.includes(page.dataset.state) || page.dataset.liveJob.includes("[") ? [] : [page.dataset.liveJob];
   return [...table.querySelectorAll("tr[data-job]")]
-    .filter((row) => !finals.includes(row.querySelector(".state").textContent)).map((row) => row.dataset.job);
+    .filter((row) => !finals.includes(row.dataset.state)).map((row) => row.dataset.job);
 }
 
 let source = null;
