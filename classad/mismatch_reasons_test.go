@@ -92,7 +92,7 @@ func TestReasonsAgree(t *testing.T) {
 			expr(0), expr(2)))
 	}
 	matched := 0
-	for range 20_000 {
+	for range 5000 {
 		left, right := ad(), ad()
 		match, reasons := Match(left, right, nil), Reasons(left, right, nil)
 		if match.Matched {

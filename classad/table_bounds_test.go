@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// mixedTable returns a table of rows of many types, some of which have an expression of
-// their own.
-func mixedTable(t *testing.T) (*Table, []*Ad) {
+// mixedTable returns a table with this many rows of many types, some of which have an
+// expression of their own.
+func mixedTable(t *testing.T, rows int) (*Table, []*Ad) {
 	table := NewTable(TableOptions{})
 	var ads []*Ad
-	for i := range 1500 {
+	for i := range rows {
 		src := fmt.Sprintf(`[ x = %d; y%d = %s; Name = "m%d"; Requirements = %s ]`, i, i%64,
 			[]string{"1", "1.5", `"s"`, "true", "TARGET.n"}[i%5], i,
 			[]string{"true", fmt.Sprintf("TARGET.n + x*0 %s size(\"%s\")", []string{">=", "<="}[i%2],
@@ -50,7 +50,7 @@ func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 // TestTableBounds gives a table more columns, expressions and kinds of rows than it may
 // store.
 func TestTableBounds(t *testing.T) {
-	table, ads := mixedTable(t)
+	table, ads := mixedTable(t, 1500)
 	for i := range 10 {
 		askBounded(t, table, ads, i*100, true)
 	}
@@ -59,7 +59,7 @@ func TestTableBounds(t *testing.T) {
 	for _, ad := range ads[:40] {
 		few.Add(ad)
 	}
-	for i := range 3000 {
+	for i := range maxColumns + 200 {
 		askBounded(t, few, ads[:40], i, i%250 == 0)
 	}
 	few.check(t)
@@ -68,7 +68,7 @@ func TestTableBounds(t *testing.T) {
 // TestTableForgetsStrings gives a table more strings than it may store, in one row after
 // another.
 func TestTableForgetsStrings(t *testing.T) {
-	table, ads := mixedTable(t)
+	table, ads := mixedTable(t, 100) // each rebuild places all of them again
 	q := table.Where(parseTestExpr(t, `Name == "changing"`))
 	for i := range 2*fewValues + 10_000 {
 		ads[0] = New()
