@@ -24,25 +24,33 @@ func (s *starterProcess) signalTree(signal syscall.Signal) {
 }
 
 // signalEach sends a signal to all our descendants, or to all but the first process. What
-// kills or stops a process goes to those as well that are forked meanwhile. Any other
-// signal goes to those that are there before the first of them has it: its handler may
-// start a command, and the same signal would kill that.
+// kills, stops or resumes a process goes to those as well that are forked meanwhile. Any
+// other signal goes to those that are there before the first of them has it: its handler
+// may start a command, and the same signal would kill that.
 func (s *starterProcess) signalEach(signal syscall.Signal, spare bool) {
 	sent := map[int]bool{s.server.pid: true} // the server is of no task
 	if spare {
 		sent[int(s.state.PID)] = true
 	}
-	if signal != syscall.SIGKILL && signal != syscall.SIGSTOP {
+	if signal != syscall.SIGKILL && signal != syscall.SIGSTOP && signal != syscall.SIGCONT {
 		s.listTree().signal(signal, sent)
 		return
 	}
 	for range signalPasses {
 		before := len(sent)
-		var tree processTree
-		tree.addBelow(syscall.Getpid())
-		if tree.signal(signal, sent); len(sent) == before {
+		signalBelow(syscall.Getpid(), signal, sent)
+		if len(sent) == before {
 			return
 		}
+	}
+}
+
+// signalBelow signals the descendants of a process, parents first. It does so while it
+// lists them: what forks all the time is stopped before its children are listed.
+func signalBelow(parent int, signal syscall.Signal, sent map[int]bool) {
+	for _, pid := range children(parent) {
+		processTree{list: []listedProcess{{pid, parent}}}.signal(signal, sent)
+		signalBelow(pid, signal, sent)
 	}
 }
 
