@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
@@ -61,6 +62,7 @@ func (s *Schedd) onSessionClosed(n sessionClosed) {
 	if p := s.peers[n.node]; p != nil && p.session == n.session {
 		p.session = nil
 		s.dispatch.Disconnected(s.clock.boot, n.node)
+		dispatch.NoteSilence(s.dispatch, n.node, rpc.SilenceBefore(n.err))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
@@ -156,6 +157,17 @@ func (d *Dispatcher) Disconnected(now roost.BootTime, nodeName string) {
 			d.removeClaim(c)
 		}
 	}
+	d.deadlines().scheduleNode(n)
+}
+
+// NoteSilence notes that a node whose session has just broken was silent for a while
+// before. What may happen after a silence counts from its last word.
+func NoteSilence(d *Dispatcher, nodeName string, silent time.Duration) {
+	n := d.nodes[nodeName]
+	if n == nil || n.connected || n.awaySince == 0 || silent <= 0 {
+		return
+	}
+	n.awaySince = max(n.awaySince-silent, 1)
 	d.deadlines().scheduleNode(n)
 }
 

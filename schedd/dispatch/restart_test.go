@@ -128,6 +128,34 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestSilenceCountsFromLastWord checks that a node is silent since it was last heard, and
+// not since its session has broken.
+func TestSilenceCountsFromLastWord(t *testing.T) {
+	w := newTestPool(t, 4, 1, 1)
+	w.machines["n0"].up = true
+	w.b.notedAfter = 15 * time.Second
+	grant := roost.GrantID{Epoch: 1, ID: 1}
+	w.d.Granted(w.now, Grant{GrantID: grant, Node: "n0", Address: "unix:/n0"})
+	w.d.Connected(w.now, "n0", nil)
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: grant, Claim: 7, AdSequence: 1})
+	NoteSilence(w.d, "n0", time.Hour) // it is connected
+	w.now += 20 * time.Second
+	w.d.Disconnected(w.now, "n0")
+	NoteSilence(w.d, "n0", 10*time.Second)
+	NoteSilence(w.d, "n1", 10*time.Second) // nobody knows it
+	if at, ok := w.d.NextTick(w.now); !ok || at != w.now+5*time.Second {
+		t.Fatalf("the next tick is due after %v, want 5s", at-w.now)
+	}
+	w.d.Check()
+	w.now += 5 * time.Second
+	if w.d.Tick(w.now); w.b.silent != 1 {
+		t.Errorf("its task was said to be lost %d times", w.b.silent)
+	}
+	if s, ok := w.d.NodeSilence(roost.JobID{Seq: 1, Host: "h"}.Task(0)); !ok || s.Since != w.now-15*time.Second {
+		t.Errorf("it is silent since %v, want 15s ago", s.Since-w.now)
+	}
+}
+
 // TestLostAfter checks when a task of a silent node is given up. Without overlap that is
 // never before the end of its lease.
 func TestLostAfter(t *testing.T) {
