@@ -5362,7 +5362,7 @@ type SessionHello struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Schedd      string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"` // name of the schedd; one on each submit node
 	Address     string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Started     int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`         // unix nanoseconds of the schedd's start
+	Started     int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`         // unix nanoseconds of the schedd's start; 0: of the cell's queue
 	Incarnation uint64                 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // rises with each session of this schedd, and is stored on its disk
 	Parts       bool                   `protobuf:"varint,21,opt,name=parts,proto3" json:"parts,omitempty"`            // the welcome may come in several messages
 	// the wanted machine: any other ends the session at once; empty: an old schedd, which

@@ -9,8 +9,9 @@ import (
 
 // scheddSession is the present conversation with a schedd.
 type scheddSession struct {
-	id          uint64 // 0: it has ended
-	started     int64
+	id          uint64         // 0: it has ended
+	endedAt     roost.BootTime // if so
+	started     int64          // 0: of the queue of the cell
 	incarnation uint64
 	fence       attemptFence
 	sentMarks   []sentMark // by number, those that may be heard of yet
@@ -88,11 +89,13 @@ func (s *scheddSession) addSentMark(now roost.BootTime) uint64 {
 // Connected begins a session of a schedd and ends the one before. Numbers of sessions are
 // the caller's, above 0 and never used twice. The error is roost.Stale when a newer
 // session of that schedd was here already. A schedd that lost its disk counts
-// incarnations anew, but started later. The first word of a session, number 0, is what it
+// incarnations anew, but started later. That of the cell's queue says 0 instead, as its
+// leaders are on several machines whose clocks differ: the incarnation, which begins with
+// the term of raft, decides. The first word of a session, number 0, is what it
 // is welcomed with, now.
 func (c *ClaimTable) Connected(now roost.BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
 	s, known := c.sessions.find(schedd)
-	if known && incarnation <= s.incarnation && started <= s.started {
+	if known && !s.isSucceededBy(now, started, incarnation) {
 		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale,
 			s.incarnation)
 	}
@@ -106,13 +109,29 @@ func (c *ClaimTable) Connected(now roost.BootTime, id uint64, schedd string, sta
 	return nil
 }
 
+// recoveryTime is after what silence a leader of a lower term is believed. Its cell has
+// lost its newest members, and was recovered without them. A leader that was replaced
+// ends its sessions within seconds.
+const recoveryTime = time.Minute
+
+// isSucceededBy reports whether a session that begins now is newer.
+func (s *scheddSession) isSucceededBy(now roost.BootTime, started int64, incarnation uint64) bool {
+	if incarnation > s.incarnation {
+		return true
+	}
+	if started == 0 {
+		return s.id == 0 && now-s.endedAt >= recoveryTime
+	}
+	return started > s.started
+}
+
 // Disconnected notes that a session has broken. The claims live on by their leases; those
 // on which nothing runs for a moment only.
 func (c *ClaimTable) Disconnected(now roost.BootTime, id uint64, schedd string) {
 	if !c.sessions.isCurrent(schedd, id) {
 		return
 	}
-	c.now, c.sessions[schedd].id = now, 0
+	c.now, c.sessions[schedd].id, c.sessions[schedd].endedAt = now, 0, now
 	for _, claim := range c.claims.ofSchedd(schedd) {
 		c.leases().shortenLease(claim)
 	}
