@@ -59,9 +59,14 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	was := j.records.Own(e.Index)
 	stopped := was != nil && was.Service != nil && was.IsEnding()
+	failedCheck := endsForCheck(was, e.Exit)
 	r, x := q.endAttempt(j, e), e.Exit
 	r.Exit = x
 	if q.gang().absorbEnded(j, e.Index, r) {
+		return
+	}
+	if failedCheck {
+		q.restartTask(j, e.Index, r)
 		return
 	}
 	if j.spec.Service != nil && endsAnyTask(x, r) {

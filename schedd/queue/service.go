@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
+	"github.com/roost-batch/roost/schedd/queue/restart"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
@@ -20,7 +21,8 @@ import (
 // A task without checks is ready when its processes run.
 
 // RecordHealth decides that the health of a service's live attempt is another. It is
-// false for old news. The check and its words are those that the machine gave.
+// false for old news. The check and its words are those that the machine gave. Of an
+// attempt that starts the first ones are news.
 func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost.ServiceState,
 	check, detail string) (eventlog.JobEvent, bool) {
 	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].spec.Service == nil {
@@ -30,7 +32,8 @@ func (q attemptDecisions) RecordHealth(now time.Time, a roost.AttemptID, s roost
 	if s == roost.NoServiceState || s > roost.ServiceLost || s == r.State && check == r.Check && detail == r.Detail {
 		return eventlog.JobEvent{}, false
 	}
-	if s == roost.ServiceStarting && r.State != roost.ServiceLost { // as every attempt is at first
+	if s == roost.ServiceStarting && r.State != roost.ServiceLost && // as every attempt is at first
+		(r.State != roost.ServiceStarting || detail == "" || r.Detail != "") {
 		return eventlog.JobEvent{}, false
 	}
 	what := eventlog.BecameUnready
@@ -110,7 +113,7 @@ func (q *Queue) applyHealth(j *job, e eventlog.JobEvent) {
 	serviceTasks{j}.setState(e.Index, r, e.ServiceState, e.Time)
 	q.markToResolve(j)
 	if e.Force {
-		q.restartForHealth(j, e.Index, r, e.Reason)
+		q.restartForHealth(j, e.Index, r, e)
 	}
 }
 
@@ -144,6 +147,9 @@ func (j serviceTasks) setState(i int, r *eventlog.TaskRecord, to roost.ServiceSt
 			s.RestartOf = 0
 		}
 	default:
+		if s.ReadySince != 0 && time.Duration(at-s.ReadySince) >= restart.StableTime {
+			s.EarlyEnds = 0
+		}
 		s.ReadySince = 0
 	}
 }

@@ -32,6 +32,14 @@ func endsAnyTask(x *eventlog.AttemptExit, r *eventlog.TaskRecord) bool {
 	return true
 }
 
+// endsForCheck reports whether an attempt of a service ended for its live check and for
+// nothing else. That is an end like one of the task's own.
+func endsForCheck(r *eventlog.TaskRecord, x *eventlog.AttemptExit) bool {
+	return r != nil && r.Service != nil && r.Service.FailedCheckOf == r.Attempt && r.Attempt != 0 &&
+		!r.Service.Updated.Stopping && !r.RequeueWanted &&
+		(x.Cause == eventlog.CauseVacate || endsAnyTask(x, r))
+}
+
 // restartPolicy is what the revision of a task says of restarts.
 func (j serviceTasks) restartPolicy(i int) restart.Policy {
 	p := j.serviceOf(i)

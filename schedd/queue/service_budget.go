@@ -190,7 +190,7 @@ func healthRestart(now time.Time, a roost.AttemptID, s *eventlog.ServiceRecord, 
 	e := eventAbout(now, eventlog.BecameUnready, a)
 	e.ServiceState, e.Force, e.Reason = roost.ServiceLeaving, true, reason
 	if e.Reason == "" {
-		e.HealthCheck = s.Check
+		e.HealthCheck, e.CountsRestart = s.Check, true
 		e.Reason = fmt.Sprintf("live check %s failed: %s", s.Check, cmp.Or(s.Detail, "no reason was given"))
 	}
 	return e
@@ -202,10 +202,13 @@ func compareAttempts(a, b roost.AttemptID) int {
 }
 
 // restartForHealth folds in that an attempt is ended for a check.
-func (q *Queue) restartForHealth(j *job, i int, r *eventlog.TaskRecord, reason string) {
+func (q *Queue) restartForHealth(j *job, i int, r *eventlog.TaskRecord, e eventlog.JobEvent) {
 	r.Service.RestartOf = r.Attempt
+	if e.CountsRestart {
+		r.Service.FailedCheckOf = r.Attempt
+	}
 	chargeTask(j, r, q.eventTime)
-	q.vacates = append(q.vacates, healthVacate(q.attemptOf(j, i), reason))
+	q.vacates = append(q.vacates, healthVacate(q.attemptOf(j, i), e.Reason))
 }
 
 func healthVacate(a roost.AttemptID, reason string) VacateAttempt {

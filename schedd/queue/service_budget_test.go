@@ -30,6 +30,64 @@ func (d *testQueue) fail(a roost.AttemptID) {
 	d.queue.NoteFailing(a, true)
 }
 
+// endWaits goes on to when the next task has waited for its restart.
+func (d *testQueue) endWaits() {
+	d.Helper()
+	if at := d.queue.NextRestart(); at.After(d.now) {
+		d.now = at
+	}
+	d.apply(d.queue.DueRestarts(d.now)...)
+}
+
+// TestFailedChecksMakeWaits checks that a task whose live check fails again and again
+// waits as one that exits. The waits are counted, and begin anew when it was ready for
+// long.
+func TestFailedChecksMakeWaits(t *testing.T) {
+	d := newTestQueue(t)
+	id := d.submit(1, checkedService)
+	fail := func() (wait time.Duration) {
+		t.Helper()
+		a := d.run()
+		d.health(a, roost.ServiceReady, "", "")
+		d.now = d.now.Add(time.Second)
+		d.fail(a)
+		if ended := d.restartFailing(); len(ended) != 1 {
+			t.Fatalf("got %v", ended)
+		}
+		d.now = d.now.Add(time.Second)
+		d.end(a, AttemptExit{Cause: CauseVacate, Reason: "live check up failed"})
+		d.checkSame(d.restoredCopy())
+		wait = d.queue.NextRestart().Sub(d.now)
+		return wait
+	}
+	for n, full := range []time.Duration{1, 2, 4, 8, 16} {
+		if wait := fail(); wait > full*time.Second || wait < full*time.Second*3/4 {
+			t.Fatalf("restart %d waits %v, want about %d s", n+1, wait, full)
+		}
+		s, _ := d.queue.Status(id.Seq)
+		if s.Task.Service.Restarts != n+1 || s.Reason != ordinal(n+1)+" restart, live check up failed" ||
+			!d.queue.ReusesClaim(id.Task(0)) {
+			t.Fatalf("restart %d: %q, %+v", n+1, s.Reason, s.Task.Service)
+		}
+		d.endWaits()
+	}
+	if fail(); d.queue.ReusesClaim(id.Task(0)) {
+		t.Fatal("after five restarts within ten minutes it stays on its machine")
+	}
+	d.endWaits()
+	a := d.run()
+	d.health(a, roost.ServiceReady, "", "")
+	d.now = d.now.Add(11 * time.Minute)
+	d.fail(a)
+	d.restartFailing()
+	if d.end(a, AttemptExit{Cause: CauseVacate}); !d.queue.NextRestart().IsZero() {
+		t.Fatalf("after eleven minutes it waits until %v", d.queue.NextRestart())
+	}
+	if wait := fail(); wait > time.Second {
+		t.Fatalf("after eleven minutes as ready the next wait is %v", wait)
+	}
+}
+
 // TestHealthRestartsAreBounded checks that no more tasks are started again for their
 // checks than may be down. The next one follows when one is ready.
 func TestHealthRestartsAreBounded(t *testing.T) {
@@ -55,6 +113,7 @@ func TestHealthRestartsAreBounded(t *testing.T) {
 		t.Fatalf("asked again: %v", more)
 	}
 	d.end(all[0], AttemptExit{Cause: CauseVacate})
+	d.endWaits()
 	next := d.run()
 	if more := d.restartFailing(); len(more) > 0 {
 		t.Fatalf("while the first one starts: %v", more)
@@ -104,6 +163,7 @@ func TestHealthRestartsOfMany(t *testing.T) {
 			down[v.Attempt.Task.Index] = true
 			d.end(v.Attempt, AttemptExit{Cause: CauseVacate})
 			delete(live, v.Attempt)
+			d.endWaits()
 			live[d.run()] = true
 		}
 		if len(down) > most {

@@ -354,6 +354,7 @@ func TestRestartCauses(t *testing.T) {
 		t.Errorf("after a live check: %d", got)
 	}
 	d.end(a, AttemptExit{Cause: CauseVacate})
+	d.endWaits()
 	d.health(d.run(), roost.ServiceReady, "", "")
 	d.evict(NodeDrain{Node: "n"})
 	if got := cause(roost.AttemptID{Task: d.id.Task(0), Attempt: 2}, nil); got != RestartForDrain {

@@ -96,6 +96,8 @@ func (e *JobEvent) decodeServiceField(f encodedField) error {
 		e.AllocIndex = int(f.value)
 	case fAllocAttempt:
 		e.AllocAttempt = roost.AttemptNumber(f.value)
+	case fCountsRestart:
+		e.CountsRestart = f.value != 0
 	}
 	return nil
 }

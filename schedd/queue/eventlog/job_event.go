@@ -134,6 +134,9 @@ type JobEvent struct {
 	// that holds that; 0: the task is inside none
 	AllocIndex   int
 	AllocAttempt roost.AttemptNumber
+	// BecameUnready with Force: the end counts as one of the task's own, and the next
+	// attempt waits. Events of older schedds have it false.
+	CountsRestart bool
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -168,6 +171,7 @@ const (
 	fPlanned
 	fAllocIndex
 	fAllocAttempt
+	fCountsRestart
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -205,7 +209,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 		buf = appendMessage(buf, fUpdate, func(b []byte) []byte { return appendUpdate(b, e.Update) })
 	}
 	buf = appendNumber(appendNumber(buf, fAllocIndex, uint64(e.AllocIndex)), fAllocAttempt, uint64(e.AllocAttempt))
-	return appendBool(buf, fPlanned, e.Planned)
+	return appendBool(appendBool(buf, fPlanned, e.Planned), fCountsRestart, e.CountsRestart)
 }
 
 // appendHosts adds the machines that an event names.

@@ -17,9 +17,11 @@ type ServiceRecord struct {
 	// the last attempt that was ended for a check, or because its machine is drained,
 	// until a later one is ready; 0: none
 	RestartOf roost.AttemptNumber
-	Restarts  int     // of the task, after ends that were no order of Roost
-	EarlyEnds int     // such ends in a row that came early, see package restart
-	Recent    []int64 // restarts on the present machine that still count
+	// the last attempt that was ended for its live check; 0: none
+	FailedCheckOf roost.AttemptNumber
+	Restarts      int     // of the task, after ends of its own and failed live checks
+	EarlyEnds     int     // such ends in a row that came early, see package restart
+	Recent        []int64 // restarts on the present machine that still count
 	// since when another attempt may begin; 0: since ever
 	NotBefore  int64
 	Waits      bool // it waits for that
@@ -41,6 +43,7 @@ func (s *ServiceRecord) append(b []byte) []byte {
 	}
 	b = appendNumber(b, 10, uint64(s.NotBefore))
 	b = appendBool(appendBool(b, 11, s.Waits), 12, s.ReuseClaim)
+	b = appendNumber(b, 13, uint64(s.FailedCheckOf))
 	return appendMessage(b, 20, s.Updated.append)
 }
 
@@ -73,6 +76,8 @@ func (s *ServiceRecord) decode(b []byte) error {
 			s.Waits = f.value != 0
 		case 12:
 			s.ReuseClaim = f.value != 0
+		case 13:
+			s.FailedCheckOf = roost.AttemptNumber(f.value)
 		case 20:
 			return s.Updated.decode(f.bytes)
 		}
