@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -21,9 +22,16 @@ func recordHealth(s *Schedd, p *nodeConn, h *wire.TaskHealth, now time.Time) {
 		check = ""
 	}
 	state, failing := codec.ServiceState(h.GetState())
-	if e, ok := s.queue.RecordHealth(now, a, state, check, api.SanitizeSentence(h.GetDetail())); ok {
+	detail := api.SanitizeSentence(h.GetDetail())
+	if state == roost.ServiceStarting && !slices.ContainsFunc(h.GetChecks(), hasTrouble) {
+		detail = "" // failures do not count yet
+	}
+	if e, ok := s.queue.RecordHealth(now, a, state, check, detail); ok {
 		s.commitEventsLazily(e)
 	}
 	s.queue.NoteFailing(a, failing)
 	s.service.OnCheckResults(a, h.GetChecks())
 }
+
+// hasTrouble reports whether the runs of a check say nothing about the task.
+func hasTrouble(c *wire.CheckResult) bool { return c.GetTrouble() != "" }

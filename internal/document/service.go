@@ -40,6 +40,8 @@ type Check struct {
 	Since    string  `json:"since,omitempty"`
 	Failures uint32  `json:"failures,omitempty"`
 	Detail   string  `json:"detail,omitempty"`
+	Untold   uint32  `json:"untold,omitempty"`  // runs in a row since then that said nothing
+	Trouble  string  `json:"trouble,omitempty"` // why the last of them said nothing
 }
 
 // ServiceOf returns how a service is; nil for a job that is none.
@@ -63,7 +65,7 @@ func ServiceOf(h *scheddapi.ServiceHealth) *Service {
 func checkOf(c *scheddapi.CheckResult) Check {
 	d := Check{Name: c.GetName(), Kind: c.GetKind(), For: "ready", Port: c.GetPort(),
 		Every: time.Duration(c.GetEvery()).Seconds(), Result: c.GetResult(), Since: Timestamp(c.GetSince()),
-		Failures: c.GetFailures(), Detail: c.GetDetail()}
+		Failures: c.GetFailures(), Detail: c.GetDetail(), Untold: c.GetUntold(), Trouble: c.GetTrouble()}
 	if c.GetLive() {
 		d.For = "live"
 	}
@@ -82,12 +84,13 @@ func (c Check) Text() string {
 	return strings.Join(append(parts, fmt.Sprintf("every %gs", c.Every)), ", ")
 }
 
-// ResultText says how the runs of a check end: "failed 3 times: connection refused".
+// ResultText says how the runs of a check end: "failed 3 times: connection refused". Of
+// runs that say nothing it says why.
 func (c Check) ResultText() string {
 	text := c.Result
 	switch {
 	case text == "":
-		return "no result yet"
+		text = "no result yet"
 	case c.Failures == 1:
 		text += " once"
 	case c.Failures > 1:
@@ -95,6 +98,15 @@ func (c Check) ResultText() string {
 	}
 	if c.Detail != "" {
 		text += ": " + PrintableText(c.Detail)
+	}
+	switch trouble := PrintableText(c.Trouble); {
+	case c.Trouble == "":
+	case c.Result == "":
+		text += ": " + trouble
+	case c.Untold == 1:
+		text += "; the last run gave no result: " + trouble
+	default:
+		text += fmt.Sprintf("; the last %d runs gave no result: %s", c.Untold, trouble)
 	}
 	return text
 }

@@ -29,7 +29,7 @@ func (act *jobActions) OnCheckResults(a roost.AttemptID, results []*wire.CheckRe
 			continue
 		}
 		one := &wire.CheckResult{Name: r.GetName(), Since: max(r.GetSince(), 0), Failures: r.GetFailures(),
-			Detail: SanitizeSentence(r.GetDetail())}
+			Detail: SanitizeSentence(r.GetDetail()), Untold: r.GetUntold(), Trouble: SanitizeSentence(r.GetTrouble())}
 		if result := r.GetResult(); result == "passed" || result == "failed" {
 			one.Result = result
 		}
@@ -81,6 +81,7 @@ func (v *jobView) addTaskHealth(h *wire.ServiceHealth, st *queue.JobStatus) {
 		for _, r := range live.results {
 			if r.GetName() == c.GetName() {
 				c.Result, c.Since, c.Failures, c.Detail = r.GetResult(), r.GetSince(), r.GetFailures(), r.GetDetail()
+				c.Untold, c.Trouble = r.GetUntold(), r.GetTrouble()
 			}
 		}
 	}

@@ -146,6 +146,7 @@ func wireResults(results []health.CheckResult) []*wire.CheckResult {
 	list := make([]*wire.CheckResult, 0, len(results))
 	for _, r := range results {
 		m := &wire.CheckResult{Name: r.Name, Detail: r.Detail, Failures: uint32(r.Failures),
+			Untold: uint32(r.Untold), Trouble: r.Trouble,
 			Since: time.Now().Add(r.Since - boottime.Now()).UnixNano()}
 		if r.Outcome != health.Unknown {
 			m.Result = r.Outcome.String()

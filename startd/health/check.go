@@ -60,7 +60,7 @@ func (o Outcome) String() string { return [...]string{"passed", "failed", "unkno
 // Result is the outcome of one run of a check.
 type Result struct {
 	Outcome Outcome
-	Detail  string // why it failed, for people
+	Detail  string // why it failed, or says nothing, for people
 }
 
 // Judge returns the result of a run that failed. It is unknown if the prober itself was

@@ -44,6 +44,7 @@ type checkState struct {
 	passedOnce bool
 	failed     bool
 	detail     string
+	trouble    string // why the runs of an attempt that starts say nothing
 	last       CheckResult
 }
 
@@ -119,6 +120,11 @@ func (t *Tracker) Apply(now roost.BootTime, index int, r Result) bool {
 		return false
 	}
 	c.last.note(now, r)
+	if c.last.Untold == 0 {
+		c.trouble = ""
+	} else if c.last.Untold >= c.Fails && c.trouble == "" { // other words are no other state
+		c.trouble = c.last.Trouble
+	}
 	switch r.Outcome {
 	case Passed:
 		c.pass()
@@ -175,7 +181,9 @@ func (c *checkState) report() Report {
 	case c.failed:
 		r.State = Unready
 	case !c.passedOnce:
-		r.State = Starting
+		if r.State = Starting; c.trouble != "" {
+			r.Detail = "there is no result: " + c.trouble
+		}
 	}
 	return r
 }

@@ -24,7 +24,7 @@ func newDriver(t *testing.T, c Check) *checkDriver {
 }
 
 // feed gives results, each when the check is due, and returns the state after each. "."
-// is a pass, "x" a failure, "?" an unknown result.
+// is a pass, "x" a failure, "?" an unknown result, "!" one that says why.
 func (d *checkDriver) feed(results string) (states string) {
 	d.Helper()
 	for _, r := range results {
@@ -36,7 +36,8 @@ func (d *checkDriver) feed(results string) (states string) {
 		if again, _ := d.Todo(d.now); len(again) > 0 {
 			d.Fatal("a check that runs is due again")
 		}
-		result := map[rune]Result{'.': {Outcome: Passed}, 'x': {Failed, "503"}, '?': {Outcome: Unknown}}[r]
+		result := map[rune]Result{'.': {Outcome: Passed}, 'x': {Failed, "503"}, '?': {Outcome: Unknown},
+			'!': {Unknown, "no program"}}[r]
 		before := d.Report()
 		if changed := d.Apply(d.now, due[0].Index, result); changed != (d.Report() != before) {
 			d.Fatalf("change reported as %v", changed)

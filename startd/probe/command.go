@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/boottime"
@@ -45,8 +44,13 @@ func (p *Prober) execute(ctx context.Context, turn *execTurn, began roost.BootTi
 	check := turn.watch.tracker.Check(turn.Index)
 	limited, cancel := context.WithTimeout(ctx, check.Timeout)
 	defer cancel()
+	stopped := make(chan roost.BootTime, 1)
+	defer context.AfterFunc(limited, func() { stopped <- boottime.Now() })()
 	fault, err := turn.watch.target.Exec(limited, check.Command)
-	over := limited.Err() == context.DeadlineExceeded
+	over, end := limited.Err() == context.DeadlineExceeded, roost.BootTime(0)
+	if over { // what it takes to find and kill what the command has left is no delay
+		end = <-stopped
+	}
 	now := boottime.Now()
 	p.post(func() {
 		p.execRunning--
@@ -54,10 +58,11 @@ func (p *Prober) execute(ctx context.Context, turn *execTurn, began roost.BootTi
 		late := max(began-turn.since, 0)
 		switch {
 		case over:
-			late += max(now-began-check.Timeout-killTime, 0)
+			late += max(end-began-check.Timeout, 0)
 			result = health.Judge(check, late, fmt.Sprintf("it did not end within %v", check.Timeout))
 		case err != nil:
-			result = health.Result{Outcome: health.Unknown, Detail: err.Error()}
+			result = health.Result{Outcome: health.Unknown,
+				Detail: "the command cannot be run: " + printable(err.Error())}
 		case fault != "":
 			result = health.Judge(check, late, printable(fault))
 		}
@@ -65,10 +70,6 @@ func (p *Prober) execute(ctx context.Context, turn *execTurn, began roost.BootTi
 		p.nextCommand(turn.watch, now)
 	})
 }
-
-// killTime is how long a command that is killed may take to end, before that counts as
-// our delay.
-const killTime = 200 * time.Millisecond
 
 // nextCommand gives the turn to the next exec check of a task. That it waited for another
 // of the same task is no delay of ours.

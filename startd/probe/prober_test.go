@@ -194,7 +194,7 @@ func TestSuspendedTasksAreNotChecked(t *testing.T) {
 }
 
 // TestCommands checks that exec checks of one task run one at a time. The end of a
-// command decides, and what could not be run says nothing.
+// command decides. What could not be run changes no state, and the check says why.
 func TestCommands(t *testing.T) {
 	p := startProber(t, ignoreResult)
 	check := health.Check{Kind: health.ExecCheck, Command: []string{"a"}, Every: 5 * time.Millisecond,
@@ -203,10 +203,16 @@ func TestCommands(t *testing.T) {
 	one.Name, other.Name, other.Command = "one", "other", []string{"b"}
 	reports := make(chan health.Report, 1000)
 	var running, most atomic.Int32
-	runs := make(chan bool)
+	runs, troubles := make(chan bool), make(chan string, 1000)
 	var fault, broken atomic.Bool
 	w := p.Start(Target{Checks: []health.Check{one, other}, Suspended: func() bool { return false },
-		Report: func(r health.Report, _ []health.CheckResult) { reports <- r },
+		Report: func(r health.Report, results []health.CheckResult) {
+			if text := results[0].Trouble + results[1].Trouble; text != "" && r.State == health.Ready {
+				troubles <- text
+			} else {
+				reports <- r
+			}
+		},
 		Exec: func(ctx context.Context, command []string) (string, error) {
 			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
@@ -236,6 +242,9 @@ func TestCommands(t *testing.T) {
 	broken.Store(true)
 	for range 6 {
 		<-runs
+	}
+	if got, want := <-troubles, "the command cannot be run: no descriptors"; got != want {
+		t.Errorf("the check says %q, want %q", got, want)
 	}
 	if len(reports) > 0 || most.Load() != 1 {
 		t.Errorf("%d reports, and up to %d commands at a time", len(reports), most.Load())

@@ -4026,6 +4026,8 @@ type CheckResult struct {
 	Since    int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`       // unix nanoseconds: since when it is so
 	Failures uint32                 `protobuf:"varint,4,opt,name=failures,proto3" json:"failures,omitempty"` // in a row; above ten those are counted in tens
 	Detail   string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`      // why the last run failed
+	Untold   uint32                 `protobuf:"varint,6,opt,name=untold,proto3" json:"untold,omitempty"`     // runs in a row since then that said nothing; above ten in tens
+	Trouble  string                 `protobuf:"bytes,7,opt,name=trouble,proto3" json:"trouble,omitempty"`    // why the last of them said nothing
 	// The rest is what the job says of it; machines leave it out.
 	Kind          string `protobuf:"bytes,10,opt,name=kind,proto3" json:"kind,omitempty"`    // "http", "tcp" or "exec"
 	Live          bool   `protobuf:"varint,11,opt,name=live,proto3" json:"live,omitempty"`   // a task that fails it is started again
@@ -4096,6 +4098,20 @@ func (x *CheckResult) GetFailures() uint32 {
 func (x *CheckResult) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *CheckResult) GetUntold() uint32 {
+	if x != nil {
+		return x.Untold
+	}
+	return 0
+}
+
+func (x *CheckResult) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
 	}
 	return ""
 }
@@ -8264,13 +8280,15 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\rR\x06wanted\x12\x18\n" +
 	"\aaverage\x18\x04 \x01(\x01R\aaverage\x12\x1a\n" +
-	"\bmeasured\x18\x05 \x01(\rR\bmeasured\"\xd5\x01\n" +
+	"\bmeasured\x18\x05 \x01(\rR\bmeasured\"\x87\x02\n" +
 	"\vCheckResult\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06result\x18\x02 \x01(\tR\x06result\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x1a\n" +
 	"\bfailures\x18\x04 \x01(\rR\bfailures\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x12\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06untold\x18\x06 \x01(\rR\x06untold\x12\x18\n" +
+	"\atrouble\x18\a \x01(\tR\atrouble\x12\x12\n" +
 	"\x04kind\x18\n" +
 	" \x01(\tR\x04kind\x12\x12\n" +
 	"\x04live\x18\v \x01(\bR\x04live\x12\x12\n" +
