@@ -109,8 +109,8 @@ func runInProcess(ctx context.Context, env []string, args ...string) (stdout, st
 }
 
 // pollUntil polls until a condition is true or the limit has passed, and reports which.
-// Between two polls it rests for three times as long as one took, so most of a busy
-// machine is left to what it waits for.
+// Between two polls it rests for six times as long as one took, so most of a busy machine
+// is left to what it waits for, and to the other tests that wait.
 func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 	late := time.Now().Add(limit)
 	for {
@@ -121,12 +121,12 @@ func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 		if ctx.Err() != nil || began.After(late) {
 			return false
 		}
-		waitReal(ctx, min(max(3*time.Since(began), shortestRest), longestRest))
+		waitReal(ctx, min(max(6*time.Since(began), shortestRest), longestRest))
 	}
 }
 
 // How long pollUntil rests between two polls.
 const (
-	shortestRest = 20 * time.Millisecond
-	longestRest  = 300 * time.Millisecond
+	shortestRest = 40 * time.Millisecond
+	longestRest  = 500 * time.Millisecond
 )

@@ -150,9 +150,12 @@ func (p *Pool) Output() string {
 	return p.output.String()
 }
 
+// readyTimeout is how long a pool may take to start. Usually it takes about a second.
+const readyTimeout = time.Minute
+
 // AwaitReady waits until every daemon serves and all nodes are known.
 func (p *Pool) AwaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -165,7 +168,7 @@ func (p *Pool) AwaitReady(ctx context.Context) error {
 		case <-p.done:
 			return fmt.Errorf("the pool has ended: %w\n%s", errors.Join(p.err, errors.New("not ready")), p.Output())
 		case <-ctx.Done():
-			return fmt.Errorf("the pool is not ready after 20s\n%s", p.Output())
+			return fmt.Errorf("the pool is not ready after %v\n%s", readyTimeout, p.Output())
 		}
 	}
 }
