@@ -71,7 +71,8 @@ type fakeSchedd struct {
 	shells fakeShells
 	lost   atomic.Int32 // how many answers of Logins get lost, as if their connections broke
 
-	rows []*wire.JobStatus // of lists; nil: job 1
+	rows []*wire.JobStatus   // of lists; nil: job 1
+	sets []*wire.CellRequest // changes of what administrators keep; ann is the only one
 
 	inside *wire.AllocStatus // inside its job, which is an alloc set then
 
@@ -333,7 +334,13 @@ func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
 	return to.Send(&wire.CheckpointPiece{Data: []byte("a cell")})
 }
 
-func (f *fakeSchedd) Cell(_ context.Context, r *wire.CellRequest) (*wire.CellReply, error) {
+func (f *fakeSchedd) Cell(ctx context.Context, r *wire.CellRequest) (*wire.CellReply, error) {
+	if r.GetVerb() != "show" {
+		if user, err := f.caller(ctx); err != nil || user != "ann" {
+			return nil, fmt.Errorf("%s: %w: %s is no administrator", r.GetKind(), roost.PermissionDenied, user)
+		}
+		f.sets = append(f.sets, r)
+	}
 	text := "[]"
 	if r.GetKind() == "shares" {
 		text = "{}"

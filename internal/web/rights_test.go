@@ -12,7 +12,8 @@ import (
 
 // examplePath fills in the wildcards of a pattern.
 func examplePath(pattern string) string {
-	return strings.NewReplacer("{id}", "1.n1", "{node}", "n1", "{stream}", "out", "{name}", "x", "{file}", "roost.css",
+	return strings.NewReplacer("/search/{stream}", "/search/out?q=x", "{id}", "1.n1", "{node}", "n1", "{stream}", "out",
+		"{name}", "x", "{file}", "roost.css",
 		"{provider}", "university", "{$}", "", "{month}", "2026-03",
 		"{checkpoint}", "20261128T140000Z",
 		"{report}", "ends", "{format}", "csv").Replace(pattern)
@@ -77,7 +78,10 @@ func expectedRefusal(r *route.Route, path, caller string) int {
 		return http.StatusUnauthorized
 	case isToken && (r.Rights == route.OwnSession || string(r.Rights.Scope()) != scope):
 		return http.StatusForbidden
-	case caller == "bob" && (path == "/v1/acts" || strings.Contains(path, "/log/") || strings.Contains(path, "/text/")):
+	case caller == "bob" && r.Method == "DELETE" && strings.HasSuffix(path, "/x"):
+		return http.StatusForbidden // by the negotiators: he is no administrator
+	case caller == "bob" && (path == "/v1/acts" || strings.Contains(path, "/log/") ||
+		strings.Contains(path, "/text/") || strings.Contains(path, "/search/")):
 		return http.StatusForbidden // by the schedd: it is ann's job
 	}
 	return 0

@@ -126,7 +126,20 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Method: "GET", Pattern: "/v1/tasks/{id}/text/{stream}", Page: "/tasks/{id}/log/{stream}", Template: "log",
 			Summary: "a piece of the output of a task as safe text", Rights: route.ReadScope, Class: route.Reads,
 			Query: logs, View: view.LogText, Reply: view.LogPage{}},
+		logSearchRoute(),
 	}
+}
+
+// logSearchRoute is that of a search in an output.
+func logSearchRoute() route.Route {
+	params := []route.Param{{Name: "q", Description: "the text, as it is; at most 200 bytes"},
+		{Name: "case", Description: "1: capital letters are not the same as small ones"},
+		{Name: "offset", Description: "begin here, with next of the search before"},
+		{Name: "line", Description: "the number of the line there, with next_line of the search before"}}
+	return route.Route{Method: "GET", Pattern: "/v1/tasks/{id}/search/{stream}", Page: "/tasks/{id}/search/{stream}",
+		Template: "log_search", Summary: "lines of the output of a task that have a text in them",
+		Rights: route.ReadScope, Class: route.Expensive, Query: params, View: view.SearchLog,
+		Reply: view.LogSearch{}, Rows: "lines"}
 }
 
 // changeRoutes are those that submit and change jobs.
@@ -227,13 +240,21 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 			all[i].Class = route.Expensive
 		}
 	}
+	return append(all, objectChangeRoutes()...)
+}
+
+// objectChangeRoutes are those that change what administrators keep, for programs and by
+// the forms of pages.
+func objectChangeRoutes() (all []route.Route) {
 	for _, o := range view.ObjectRoutes() {
-		all = append(all,
-			route.Route{Method: "PUT", Pattern: "/v1/" + o.Path, Summary: "make or change one of the " + o.Summary,
-				Rights: route.AdminScope, Class: route.Writes, Changes: true, Handle: o.Set},
-			route.Route{Method: "DELETE", Pattern: "/v1/" + o.Path + "/{name}",
-				Summary: "remove one of the " + o.Summary, Rights: route.AdminScope, Class: route.Writes,
-				Changes: true, Handle: o.Remove})
+		set, remove := "make or change one of the "+o.Summary, "remove one of the "+o.Summary
+		all = append(all, route.Route{Method: "PUT", Pattern: "/v1/" + o.Path, Summary: set, Handle: o.Set},
+			route.Route{Method: "DELETE", Pattern: "/v1/" + o.Path + "/{name}", Summary: remove, Handle: o.Remove},
+			route.Route{Method: "POST", Page: "/" + o.Path, Summary: set, Handle: o.SetByForm},
+			route.Route{Method: "POST", Page: "/" + o.Path + "/remove", Summary: remove, Handle: o.RemoveByForm})
+	}
+	for i := range all {
+		all[i].Rights, all[i].Class, all[i].Changes = route.AdminScope, route.Writes, true
 	}
 	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -42,6 +41,7 @@ type AttributedObject[T any] struct {
 type ObjectList[T any] struct {
 	Name    string
 	Objects []AttributedObject[T]
+	Form    ObjectForm
 
 	raw []json.RawMessage
 }
@@ -59,7 +59,10 @@ func (l ObjectList[T]) RowList() route.RowTable {
 // listObjects returns the view of the objects of a kind.
 func listObjects[T any](kind ledger.ObjectKind, name string) func(*route.Call) (any, error) {
 	return func(c *route.Call) (any, error) {
-		l := ObjectList[T]{Name: name}
+		l := ObjectList[T]{Name: name, Form: ObjectForm{Path: name, Fields: formOf(kind)}}
+		if c.Session != nil {
+			l.Form.Fresh = c.Session.IsFresh(time.Now())
+		}
 		var text json.RawMessage
 		err := showCell(c, string(kind), &text)
 		if err == nil {
@@ -99,21 +102,17 @@ func (o ObjectRoute) Remove(c *route.Call) error {
 		Name: c.PathValue("name")})
 }
 
-// changeCell has the negotiators change what they keep. The audit line has what was there
-// before.
-func changeCell(c *route.Call, r *wire.CellRequest) error {
+// changeObject has the negotiators change what they keep. The audit line has what was
+// there before.
+func changeObject(c *route.Call, r *wire.CellRequest) error {
 	var before json.RawMessage
 	if showCell(c, r.GetKind(), &before) == nil {
 		c.Note("before", before)
 	}
-	if err := ask(c, func(ctx context.Context, s wire.ScheddClient) error {
+	return ask(c, func(ctx context.Context, s wire.ScheddClient) error {
 		_, err := s.Cell(ctx, r)
 		return err
-	}); err != nil {
-		return err
-	}
-	c.Writer.WriteHeader(http.StatusNoContent)
-	return nil
+	})
 }
 
 // ObjectRoutes lists what administrators keep of the cell.

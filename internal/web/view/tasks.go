@@ -160,21 +160,21 @@ func LogText(c *route.Call) (any, error) {
 	}
 	p := LogPage{Version: document.Version, ID: r.GetId(), Stream: c.PathValue("stream"), Offset: r.GetOffset()}
 	r.Follow = false
-	piece, from, err := readLogPiece(c, r)
+	piece, from, err := readLogPiece(c, r, logPiece)
 	p.Offset, p.Next, p.Text = from, from+int64(len(piece)), SafeText(string(piece))
 	return p, err
 }
 
-// readLogPiece reads a piece of an output, and where it begins. That is behind the offset
-// that was asked for if the output there is not kept any more.
-func readLogPiece(c *route.Call, r *wire.LogsRequest) (piece []byte, from int64, err error) {
+// readLogPiece reads a piece of an output of at most so many bytes, and where it begins.
+// That is behind the offset that was asked for if the output there is not kept any more.
+func readLogPiece(c *route.Call, r *wire.LogsRequest, limit int) (piece []byte, from int64, err error) {
 	from = r.GetOffset()
 	err = readLog(c, r, func(data []byte, at int64) bool {
 		if len(piece) == 0 {
 			from = max(from, at)
 		}
-		piece = append(piece, data[:min(len(data), logPiece-len(piece))]...)
-		return len(piece) < logPiece
+		piece = append(piece, data[:min(len(data), limit-len(piece))]...)
+		return len(piece) < limit
 	})
 	return piece, from, err
 }
@@ -202,7 +202,7 @@ func Log(c *route.Call) error {
 			return err
 		})
 	}
-	piece, from, err := readLogPiece(c, r)
+	piece, from, err := readLogPiece(c, r, logPiece)
 	if err != nil {
 		return err
 	}
