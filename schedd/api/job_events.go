@@ -67,14 +67,31 @@ func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIde
 		}
 		names = past.TaskNames(t.Job.Seq)
 	}
+	owner := ""
 	for i := range events {
-		if concernsTarget(&events[i], t) {
-			if err := to(s.formatEvent(uint64(i+1), &events[i], names)); err != nil {
-				return err
-			}
+		e := &events[i]
+		if e.Type == queue.Submitted && e.Submission != nil {
+			owner = e.Submission.Owner
+		}
+		if !concernsTarget(e, t) {
+			continue
+		}
+		m := s.formatEvent(uint64(i+1), e, names)
+		m.Text = requesterText(m.GetText(), e.RequestedBy, owner)
+		if err := to(m); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// requesterText adds to the text of an event who asked for it. It adds nothing for the
+// owner of the job, or if the text says it.
+func requesterText(text, by, owner string) string {
+	if by == "" || by == owner || owner == "" || text == "by "+by || strings.HasSuffix(text, " by "+by) {
+		return text
+	}
+	return strings.TrimSpace(text + " by " + by)
 }
 
 // concernsTarget reports whether an event is about a target.

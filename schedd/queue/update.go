@@ -381,8 +381,8 @@ func (q taskDecisions) revisionEvent(now time.Time, who CallerIdentity, j *job, 
 	if _, err := jobad.ReadSpec(after.Ad); err != nil {
 		return e, err
 	}
-	e = eventlog.JobEvent{Type: eventlog.Altered, Time: now.UnixNano(), Job: j.seq, RequestedBy: who.User,
-		Reason: jobad.DescribeChanges(changes)}
+	e = eventlog.JobEvent{Type: eventlog.Altered, Time: now.UnixNano(), Job: j.seq,
+		RequestedBy: who.requester(j.submission.owner, j.submission.uid), Reason: jobad.DescribeChanges(changes)}
 	if e.Submission, err = q.checkChanged(j, who, before, after, changes, limits); err != nil {
 		return e, err
 	}
@@ -432,7 +432,7 @@ func (q taskDecisions) CommandUpdate(now time.Time, who CallerIdentity, t TaskSe
 		return nil, nil
 	}
 	e := updateEvent(now, j, to)
-	if e.RequestedBy = who.User; e.Reason == "" {
+	if e.RequestedBy = who.requester(j.submission.owner, j.submission.uid); e.Reason == "" {
 		e.Reason = c.String()
 	}
 	return []eventlog.JobEvent{e}, nil
