@@ -46,6 +46,7 @@ func (c *leaderState) broadcastPolicy() {
 			m.JobAdmins = l.JobAdmins()
 			m.StaticPortUsers = l.Holders(roost.CapabilityStaticPorts)
 			m.PrivilegedPortUsers = l.Holders(roost.CapabilityPrivilegedPorts)
+			m.Restricted = restrictedCapabilities(l)
 			for _, d := range l.Drains() {
 				if d.Evict {
 					m.Drains = append(m.Drains, &wire.DrainedNode{Node: d.Node, Reason: d.Reason,
@@ -82,6 +83,14 @@ func (c *leaderState) broadcastPolicy() {
 			s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: m}})
 		}
 	}
+}
+
+// restrictedCapabilities lists who may have jobs that the cell restricts.
+func restrictedCapabilities(l *ledger.Ledger) (list []*wire.CapabilityHolders) {
+	for _, capability := range l.Restricted() {
+		list = append(list, &wire.CapabilityHolders{Capability: capability, Users: l.Holders(capability)})
+	}
+	return list
 }
 
 // unixSeconds is 0 for no time.

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79, 0}
+	return file_roost_proto_rawDescGZIP(), []int{80, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81, 0}
+	return file_roost_proto_rawDescGZIP(), []int{82, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120, 0}
+	return file_roost_proto_rawDescGZIP(), []int{121, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -2814,11 +2814,12 @@ type Policy struct {
 	// node
 	JobAdmins []string `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"`
 	// likewise: who may have ports on all addresses of machines, and with low numbers
-	StaticPortUsers     []string       `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
-	PrivilegedPortUsers []string       `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
-	Version             uint64         `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"` // of this policy, for PolicySeen; it only grows during a session
-	Drains              []*DrainedNode `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`    // nodes whose tasks are to go elsewhere
-	Secrets             uint64         `protobuf:"varint,61,opt,name=secrets,proto3" json:"secrets,omitempty"` // changes when any secret does; 0: there are none
+	StaticPortUsers     []string             `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
+	PrivilegedPortUsers []string             `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
+	Restricted          []*CapabilityHolders `protobuf:"bytes,43,rep,name=restricted,proto3" json:"restricted,omitempty"` // jobs that only these users may have
+	Version             uint64               `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"`      // of this policy, for PolicySeen; it only grows during a session
+	Drains              []*DrainedNode       `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`         // nodes whose tasks are to go elsewhere
+	Secrets             uint64               `protobuf:"varint,61,opt,name=secrets,proto3" json:"secrets,omitempty"`      // changes when any secret does; 0: there are none
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -2951,6 +2952,13 @@ func (x *Policy) GetPrivilegedPortUsers() []string {
 	return nil
 }
 
+func (x *Policy) GetRestricted() []*CapabilityHolders {
+	if x != nil {
+		return x.Restricted
+	}
+	return nil
+}
+
 func (x *Policy) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
@@ -2972,6 +2980,59 @@ func (x *Policy) GetSecrets() uint64 {
 	return 0
 }
 
+// CapabilityHolders are the users who have a capability.
+type CapabilityHolders struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Capability    string                 `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"` // "services", "device:gpu", or "device:NAME" with the name of a limit
+	Users         []string               `protobuf:"bytes,2,rep,name=users,proto3" json:"users,omitempty"`           // as job_admins
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CapabilityHolders) Reset() {
+	*x = CapabilityHolders{}
+	mi := &file_roost_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CapabilityHolders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CapabilityHolders) ProtoMessage() {}
+
+func (x *CapabilityHolders) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CapabilityHolders.ProtoReflect.Descriptor instead.
+func (*CapabilityHolders) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CapabilityHolders) GetCapability() string {
+	if x != nil {
+		return x.Capability
+	}
+	return ""
+}
+
+func (x *CapabilityHolders) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
 // DrainedNode is a node that services leave within their budgets.
 type DrainedNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2986,7 +3047,7 @@ type DrainedNode struct {
 
 func (x *DrainedNode) Reset() {
 	*x = DrainedNode{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3059,7 @@ func (x *DrainedNode) String() string {
 func (*DrainedNode) ProtoMessage() {}
 
 func (x *DrainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3072,7 @@ func (x *DrainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedNode.ProtoReflect.Descriptor instead.
 func (*DrainedNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DrainedNode) GetNode() string {
@@ -3058,7 +3119,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3131,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3144,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Names) GetName() []string {
@@ -3124,7 +3185,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3197,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3210,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JobQueue) GetName() string {
@@ -3317,7 +3378,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3329,7 +3390,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3342,7 +3403,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -3371,7 +3432,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3444,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3457,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -3467,7 +3528,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3540,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3553,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3534,7 +3595,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3607,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3620,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3689,7 +3750,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3762,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3775,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Room) GetQueue() string {
@@ -3735,7 +3796,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +3808,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +3821,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -3782,7 +3843,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3855,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +3868,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -3848,7 +3909,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3921,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3934,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3922,7 +3983,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +3995,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4008,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4089,7 +4150,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +4162,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +4175,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4147,7 +4208,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4159,7 +4220,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4172,7 +4233,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4197,7 +4258,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4270,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4283,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4292,7 +4353,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4304,7 +4365,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4317,7 +4378,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CellMember) GetId() string {
@@ -4398,7 +4459,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4471,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4484,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 // ReplicaBytes is a message on a connection of the replicated log. The first message of
@@ -4440,7 +4501,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4513,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4526,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4508,7 +4569,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4520,7 +4581,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4533,7 +4594,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4587,7 +4648,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4599,7 +4660,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4612,7 +4673,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4730,7 +4791,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +4803,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +4816,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4802,7 +4863,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +4875,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +4888,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5138,7 +5199,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5150,7 +5211,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +5224,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Resize) GetAttempt() *scheddapi.AttemptRef {
@@ -5192,7 +5253,7 @@ type Resized struct {
 
 func (x *Resized) Reset() {
 	*x = Resized{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5265,7 @@ func (x *Resized) String() string {
 func (*Resized) ProtoMessage() {}
 
 func (x *Resized) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5278,7 @@ func (x *Resized) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resized.ProtoReflect.Descriptor instead.
 func (*Resized) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Resized) GetAttempt() *scheddapi.AttemptRef {
@@ -5254,7 +5315,7 @@ type PlaceSecrets struct {
 
 func (x *PlaceSecrets) Reset() {
 	*x = PlaceSecrets{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5266,7 +5327,7 @@ func (x *PlaceSecrets) String() string {
 func (*PlaceSecrets) ProtoMessage() {}
 
 func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5279,7 +5340,7 @@ func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceSecrets.ProtoReflect.Descriptor instead.
 func (*PlaceSecrets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlaceSecrets) GetAttempt() *scheddapi.AttemptRef {
@@ -5314,7 +5375,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5326,7 +5387,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5339,7 +5400,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -5374,7 +5435,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5386,7 +5447,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5399,7 +5460,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5475,7 +5536,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5548,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5500,7 +5561,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5663,7 +5724,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5675,7 +5736,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5688,7 +5749,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PortRequest) GetName() string {
@@ -5734,7 +5795,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5746,7 +5807,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5759,7 +5820,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5799,7 +5860,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5811,7 +5872,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5824,7 +5885,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -5845,7 +5906,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5857,7 +5918,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5870,7 +5931,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -5900,7 +5961,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5912,7 +5973,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5925,7 +5986,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -5960,7 +6021,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5972,7 +6033,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5985,7 +6046,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -6014,7 +6075,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6026,7 +6087,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6039,7 +6100,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -6068,7 +6129,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6080,7 +6141,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6093,7 +6154,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -6129,7 +6190,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6141,7 +6202,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6154,7 +6215,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -6191,7 +6252,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +6264,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +6277,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -6302,7 +6363,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6314,7 +6375,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6327,7 +6388,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6594,7 +6655,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6606,7 +6667,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6619,7 +6680,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -6691,7 +6752,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6703,7 +6764,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6716,7 +6777,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -6759,7 +6820,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6771,7 +6832,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6784,7 +6845,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -6821,7 +6882,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +6894,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6846,7 +6907,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -6884,7 +6945,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6896,7 +6957,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6909,7 +6970,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -6951,7 +7012,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6963,7 +7024,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6976,7 +7037,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7015,7 +7076,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7027,7 +7088,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7040,7 +7101,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7151,7 +7212,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7163,7 +7224,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7176,7 +7237,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7253,7 +7314,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7265,7 +7326,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7278,7 +7339,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7376,7 +7437,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7388,7 +7449,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7401,7 +7462,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7514,7 +7575,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7526,7 +7587,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7539,7 +7600,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7585,7 +7646,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7597,7 +7658,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7610,7 +7671,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -7661,7 +7722,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7673,7 +7734,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7686,7 +7747,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -7722,7 +7783,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7734,7 +7795,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7747,7 +7808,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UserFile) GetNode() string {
@@ -7782,7 +7843,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7794,7 +7855,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7807,7 +7868,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -7840,7 +7901,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7852,7 +7913,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7865,7 +7926,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -7884,7 +7945,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7896,7 +7957,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7909,7 +7970,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -7928,7 +7989,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7940,7 +8001,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7953,7 +8014,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7975,7 +8036,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7987,7 +8048,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8000,7 +8061,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8040,7 +8101,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8052,7 +8113,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8065,7 +8126,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8084,7 +8145,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8096,7 +8157,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8109,7 +8170,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8134,7 +8195,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8146,7 +8207,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8159,7 +8220,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8209,7 +8270,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8221,7 +8282,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8234,7 +8295,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8490,7 +8551,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8502,7 +8563,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8515,7 +8576,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -8579,7 +8640,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8591,7 +8652,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8604,7 +8665,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -8634,7 +8695,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8646,7 +8707,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8659,7 +8720,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -8710,7 +8771,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8722,7 +8783,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8735,7 +8796,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -8823,7 +8884,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8835,7 +8896,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8848,7 +8909,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8906,7 +8967,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8918,7 +8979,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8931,7 +8992,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9030,7 +9091,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9042,7 +9103,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9055,7 +9116,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9085,7 +9146,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9097,7 +9158,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9110,7 +9171,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9154,7 +9215,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9166,7 +9227,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9179,7 +9240,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9265,7 +9326,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9277,7 +9338,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9290,7 +9351,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -9331,7 +9392,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9343,7 +9404,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9356,7 +9417,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -9399,7 +9460,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9411,7 +9472,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9424,7 +9485,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -9526,7 +9587,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9538,7 +9599,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9551,7 +9612,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -9598,7 +9659,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9610,7 +9671,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9623,7 +9684,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9647,7 +9708,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9659,7 +9720,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9672,7 +9733,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -9713,7 +9774,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9725,7 +9786,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9738,7 +9799,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9764,7 +9825,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9776,7 +9837,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9789,7 +9850,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -9812,7 +9873,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9824,7 +9885,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9837,7 +9898,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9897,7 +9958,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9909,7 +9970,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9922,7 +9983,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10006,7 +10067,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10018,7 +10079,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10031,7 +10092,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10058,7 +10119,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10070,7 +10131,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10083,7 +10144,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10112,7 +10173,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10124,7 +10185,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10137,7 +10198,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10182,7 +10243,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10194,7 +10255,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10207,7 +10268,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10290,7 +10351,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10302,7 +10363,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10315,7 +10376,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10458,7 +10519,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10470,7 +10531,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10483,7 +10544,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10533,7 +10594,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10545,7 +10606,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10558,7 +10619,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10609,7 +10670,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10621,7 +10682,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10634,7 +10695,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10712,7 +10773,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10724,7 +10785,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10737,7 +10798,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -10777,7 +10838,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10789,7 +10850,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10802,7 +10863,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10871,7 +10932,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10883,7 +10944,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10896,7 +10957,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10921,7 +10982,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10933,7 +10994,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10946,7 +11007,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type OwnerReply struct {
@@ -10960,7 +11021,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10972,7 +11033,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10985,7 +11046,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11017,7 +11078,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11029,7 +11090,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11042,7 +11103,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type MineReply struct {
@@ -11056,7 +11117,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11068,7 +11129,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11081,7 +11142,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11119,7 +11180,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11131,7 +11192,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11144,7 +11205,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11183,7 +11244,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11195,7 +11256,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11208,7 +11269,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type GreetRequest struct {
@@ -11219,7 +11280,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11231,7 +11292,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11244,7 +11305,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 type GreetReply struct {
@@ -11257,7 +11318,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11269,7 +11330,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11282,7 +11343,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11314,7 +11375,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11326,7 +11387,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11339,7 +11400,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11395,7 +11456,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11407,7 +11468,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11420,7 +11481,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11502,7 +11563,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11514,7 +11575,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11527,7 +11588,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11546,7 +11607,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11558,7 +11619,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11571,7 +11632,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11589,7 +11650,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11601,7 +11662,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11614,7 +11675,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type LeaveReply struct {
@@ -11625,7 +11686,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11637,7 +11698,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11650,7 +11711,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type RevokedRequest struct {
@@ -11662,7 +11723,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11674,7 +11735,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11687,7 +11748,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11706,7 +11767,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11718,7 +11779,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11731,7 +11792,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11752,7 +11813,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11764,7 +11825,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11777,7 +11838,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11812,7 +11873,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11824,7 +11885,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11837,7 +11898,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11877,7 +11938,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11889,7 +11950,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11902,7 +11963,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11970,7 +12031,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11982,7 +12043,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11995,7 +12056,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12014,7 +12075,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12026,7 +12087,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12039,7 +12100,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12057,7 +12118,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12069,7 +12130,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12082,7 +12143,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type MembersReply struct {
@@ -12095,7 +12156,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12107,7 +12168,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12120,7 +12181,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12153,7 +12214,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12165,7 +12226,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12178,7 +12239,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12247,7 +12308,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12259,7 +12320,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12272,7 +12333,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12298,7 +12359,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12310,7 +12371,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12323,7 +12384,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12343,7 +12404,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12355,7 +12416,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12368,7 +12429,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -12397,7 +12458,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12409,7 +12470,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12422,7 +12483,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -12456,7 +12517,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12468,7 +12529,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12481,7 +12542,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -12506,7 +12567,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12518,7 +12579,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12531,7 +12592,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -12585,7 +12646,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12597,7 +12658,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12610,7 +12671,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -12629,7 +12690,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12641,7 +12702,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12654,7 +12715,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -12682,7 +12743,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12694,7 +12755,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12707,7 +12768,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -12969,7 +13030,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xfa\x04\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xb9\x05\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -12985,10 +13046,18 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"job_admins\x18\x1c \x03(\tR\tjobAdmins\x12*\n" +
 	"\x11static_port_users\x18) \x03(\tR\x0fstaticPortUsers\x122\n" +
-	"\x15privileged_port_users\x18* \x03(\tR\x13privilegedPortUsers\x12\x18\n" +
+	"\x15privileged_port_users\x18* \x03(\tR\x13privilegedPortUsers\x12=\n" +
+	"\n" +
+	"restricted\x18+ \x03(\v2\x1d.roost.wire.CapabilityHoldersR\n" +
+	"restricted\x12\x18\n" +
 	"\aversion\x18\x1e \x01(\x04R\aversion\x12/\n" +
 	"\x06drains\x18< \x03(\v2\x17.roost.wire.DrainedNodeR\x06drains\x12\x18\n" +
-	"\asecrets\x18= \x01(\x04R\asecrets\"\x7f\n" +
+	"\asecrets\x18= \x01(\x04R\asecrets\"I\n" +
+	"\x11CapabilityHolders\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x01 \x01(\tR\n" +
+	"capability\x12\x14\n" +
+	"\x05users\x18\x02 \x03(\tR\x05users\"\x7f\n" +
 	"\vDrainedNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
@@ -13945,7 +14014,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 163)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 164)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -13987,208 +14056,209 @@ var file_roost_proto_goTypes = []any{
 	(*Admit)(nil),                           // 37: roost.wire.Admit
 	(*Admitted)(nil),                        // 38: roost.wire.Admitted
 	(*Policy)(nil),                          // 39: roost.wire.Policy
-	(*DrainedNode)(nil),                     // 40: roost.wire.DrainedNode
-	(*Names)(nil),                           // 41: roost.wire.Names
-	(*JobQueue)(nil),                        // 42: roost.wire.JobQueue
-	(*Roll)(nil),                            // 43: roost.wire.Roll
-	(*Extent)(nil),                          // 44: roost.wire.Extent
-	(*Usage)(nil),                           // 45: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 46: roost.wire.ToSchedd
-	(*Room)(nil),                            // 47: roost.wire.Room
-	(*Kept)(nil),                            // 48: roost.wire.Kept
-	(*KeptNode)(nil),                        // 49: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 50: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 51: roost.wire.Grant
-	(*Unplaced)(nil),                        // 52: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 53: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 54: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 55: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 56: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 57: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 58: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 59: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 60: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 61: roost.wire.ToStartd
-	(*Resize)(nil),                          // 62: roost.wire.Resize
-	(*Resized)(nil),                         // 63: roost.wire.Resized
-	(*PlaceSecrets)(nil),                    // 64: roost.wire.PlaceSecrets
-	(*HoldChecks)(nil),                      // 65: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 66: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 67: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 68: roost.wire.PortRequest
-	(*Activate)(nil),                        // 69: roost.wire.Activate
-	(*Launch)(nil),                          // 70: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 71: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 72: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 73: roost.wire.Freeze
-	(*Signal)(nil),                          // 74: roost.wire.Signal
-	(*Limit)(nil),                           // 75: roost.wire.Limit
-	(*HostFiles)(nil),                       // 76: roost.wire.HostFiles
-	(*Message)(nil),                         // 77: roost.wire.Message
-	(*Program)(nil),                         // 78: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 79: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 80: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 81: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 82: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 83: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 84: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 85: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 86: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 87: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 88: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 89: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 90: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 91: roost.wire.SignedImageRight
-	(*UserFile)(nil),                        // 92: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 93: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 94: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 95: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 96: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 97: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 98: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 99: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 100: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 101: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 102: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 103: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 104: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 105: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 106: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 107: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 108: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 109: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 110: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 111: roost.wire.InputReady
-	(*Started)(nil),                         // 112: roost.wire.Started
-	(*Exited)(nil),                          // 113: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 114: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 115: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 116: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 117: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 118: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 119: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 120: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 121: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 122: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 123: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 124: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 125: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 126: roost.wire.IdleSource
-	(*Pause)(nil),                           // 127: roost.wire.Pause
-	(*GuardReport)(nil),                     // 128: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 129: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 130: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 131: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 132: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 133: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 134: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 135: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 136: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 137: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 138: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 139: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 140: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 141: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 142: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 143: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 144: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 145: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 146: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 147: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 148: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 149: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 150: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 151: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 152: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 153: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 154: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 155: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 156: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 157: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 158: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 159: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 160: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 161: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 162: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 163: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 164: roost.wire.FeedBatch
-	nil,                                     // 165: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 166: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 167: roost.wire.Extent.WordsEntry
-	nil,                                     // 168: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 169: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 170: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 171: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 172: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 173: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 174: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 175: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 176: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 177: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 178: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 179: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 180: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 181: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 182: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 183: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 184: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 185: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 186: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 187: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 188: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 189: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 190: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 191: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 192: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 193: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 194: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 195: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 196: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 197: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 198: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 199: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 200: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 201: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 202: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 203: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 204: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 205: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 206: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 207: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 208: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 209: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 210: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 211: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 212: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 213: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 214: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 215: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 216: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 217: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 218: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 219: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 220: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 221: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 222: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 223: roost.wire.NamesUpdate
-	(*scheddapi.WaitSummary)(nil),           // 224: roost.wire.WaitSummary
+	(*CapabilityHolders)(nil),               // 40: roost.wire.CapabilityHolders
+	(*DrainedNode)(nil),                     // 41: roost.wire.DrainedNode
+	(*Names)(nil),                           // 42: roost.wire.Names
+	(*JobQueue)(nil),                        // 43: roost.wire.JobQueue
+	(*Roll)(nil),                            // 44: roost.wire.Roll
+	(*Extent)(nil),                          // 45: roost.wire.Extent
+	(*Usage)(nil),                           // 46: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 47: roost.wire.ToSchedd
+	(*Room)(nil),                            // 48: roost.wire.Room
+	(*Kept)(nil),                            // 49: roost.wire.Kept
+	(*KeptNode)(nil),                        // 50: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 51: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 52: roost.wire.Grant
+	(*Unplaced)(nil),                        // 53: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 54: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 55: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 56: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 57: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 58: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 59: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 60: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 61: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 62: roost.wire.ToStartd
+	(*Resize)(nil),                          // 63: roost.wire.Resize
+	(*Resized)(nil),                         // 64: roost.wire.Resized
+	(*PlaceSecrets)(nil),                    // 65: roost.wire.PlaceSecrets
+	(*HoldChecks)(nil),                      // 66: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 67: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 68: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 69: roost.wire.PortRequest
+	(*Activate)(nil),                        // 70: roost.wire.Activate
+	(*Launch)(nil),                          // 71: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 72: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 73: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 74: roost.wire.Freeze
+	(*Signal)(nil),                          // 75: roost.wire.Signal
+	(*Limit)(nil),                           // 76: roost.wire.Limit
+	(*HostFiles)(nil),                       // 77: roost.wire.HostFiles
+	(*Message)(nil),                         // 78: roost.wire.Message
+	(*Program)(nil),                         // 79: roost.wire.Program
+	(*ServiceProgram)(nil),                  // 80: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 81: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 82: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 83: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 84: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 85: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 86: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 87: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 88: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 89: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 90: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 91: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 92: roost.wire.SignedImageRight
+	(*UserFile)(nil),                        // 93: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 94: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 95: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 96: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 97: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 98: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 99: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 100: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 101: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 102: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 103: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 104: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 105: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 106: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 107: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 108: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 109: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 110: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 111: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 112: roost.wire.InputReady
+	(*Started)(nil),                         // 113: roost.wire.Started
+	(*Exited)(nil),                          // 114: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 115: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 116: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 117: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 118: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 119: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 120: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 121: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 122: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 123: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 124: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 125: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 126: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 127: roost.wire.IdleSource
+	(*Pause)(nil),                           // 128: roost.wire.Pause
+	(*GuardReport)(nil),                     // 129: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 130: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 131: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 132: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 133: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 134: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 135: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 136: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 137: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 138: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 139: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 140: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 141: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 142: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 143: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 144: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 145: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 146: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 147: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 148: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 149: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 150: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 151: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 152: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 153: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 154: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 155: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 156: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 157: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 158: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 159: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 160: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 161: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 162: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 163: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 164: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 165: roost.wire.FeedBatch
+	nil,                                     // 166: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 167: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 168: roost.wire.Extent.WordsEntry
+	nil,                                     // 169: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 170: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 171: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 172: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 173: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 174: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 175: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 176: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 177: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 178: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 179: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 180: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 181: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 182: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 183: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 184: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 185: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 186: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 187: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 188: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 189: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 190: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 191: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 192: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 193: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 194: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 195: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 196: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 197: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 198: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 199: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 200: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 201: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 202: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 203: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 204: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 205: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 206: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 207: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 208: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 209: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 210: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 211: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 212: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 213: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 214: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 215: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 216: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 217: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 218: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 219: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 220: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 221: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 222: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 223: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 224: roost.wire.NamesUpdate
+	(*scheddapi.WaitSummary)(nil),           // 225: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	169, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	170, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	171, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	172, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	173, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	174, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	165, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	166, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	170, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	171, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	172, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	173, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	174, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	175, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	166, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	167, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	20,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	20,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	23,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
 	29,  // 11: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	31,  // 12: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	33,  // 13: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	45,  // 14: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	46,  // 14: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	35,  // 15: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
 	36,  // 16: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
 	37,  // 17: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
@@ -14196,331 +14266,332 @@ var file_roost_proto_depIdxs = []int32{
 	27,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	28,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	30,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	175, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	176, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	32,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	175, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	175, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	176, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	176, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	36,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	42,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	41,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	41,  // 31: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	41,  // 32: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	42,  // 33: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	40,  // 34: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
-	44,  // 35: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	44,  // 36: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	44,  // 37: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	44,  // 38: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	43,  // 39: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	43,  // 40: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	43,  // 41: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	167, // 42: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	168, // 43: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	175, // 44: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	51,  // 45: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	52,  // 46: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	50,  // 47: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	38,  // 48: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	39,  // 49: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	48,  // 50: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	47,  // 51: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	49,  // 52: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	175, // 53: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	176, // 54: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	55,  // 55: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	60,  // 56: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	66,  // 57: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	67,  // 58: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	69,  // 59: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	97,  // 60: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	98,  // 61: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	99,  // 62: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	100, // 63: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	70,  // 64: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	71,  // 65: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	72,  // 66: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	73,  // 67: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	74,  // 68: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	77,  // 69: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	75,  // 70: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	76,  // 71: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	65,  // 72: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	83,  // 73: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	64,  // 74: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
-	62,  // 75: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	177, // 76: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	175, // 77: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	177, // 78: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	175, // 79: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	177, // 80: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
-	20,  // 81: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	177, // 82: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	175, // 83: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	68,  // 84: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	177, // 85: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	78,  // 86: roost.wire.Activate.program:type_name -> roost.wire.Program
-	177, // 87: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	177, // 88: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	177, // 89: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	177, // 90: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	177, // 91: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	177, // 92: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	177, // 93: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	177, // 94: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	87,  // 95: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	88,  // 96: roost.wire.Program.restore:type_name -> roost.wire.Image
-	86,  // 97: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	79,  // 98: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	85,  // 99: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	82,  // 100: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	84,  // 101: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	80,  // 102: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	177, // 103: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	177, // 104: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	82,  // 105: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 106: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 107: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 108: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	177, // 109: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	177, // 110: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 111: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	92,  // 112: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	92,  // 113: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	177, // 114: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	178, // 115: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	177, // 116: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	106, // 117: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	110, // 118: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	112, // 119: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	113, // 120: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	117, // 121: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	118, // 122: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	111, // 123: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	114, // 124: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	115, // 125: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	108, // 126: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	109, // 127: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	102, // 128: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	103, // 129: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	63,  // 130: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	81,  // 131: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	177, // 132: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 133: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	179, // 134: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	177, // 135: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	177, // 136: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	107, // 137: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	175, // 138: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	177, // 139: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	113, // 140: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	180, // 141: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	20,  // 142: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	180, // 143: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	177, // 144: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	180, // 145: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	181, // 146: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	177, // 147: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	177, // 148: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	177, // 149: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	182, // 150: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	119, // 151: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	114, // 152: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	183, // 153: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	177, // 154: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 155: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	116, // 156: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	177, // 157: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	184, // 158: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	183, // 159: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	177, // 160: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	119, // 161: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	121, // 162: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	177, // 163: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	177, // 164: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	126, // 165: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	127, // 166: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 167: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	130, // 168: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	129, // 169: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	127, // 170: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	125, // 171: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	128, // 172: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	150, // 173: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	150, // 174: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	150, // 175: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	155, // 176: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	162, // 177: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	160, // 178: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	161, // 179: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	172, // 180: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	185, // 181: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	186, // 182: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	174, // 183: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	173, // 184: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	169, // 185: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	171, // 186: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	187, // 187: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	188, // 188: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	189, // 189: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	190, // 190: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	170, // 191: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	191, // 192: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	192, // 193: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	193, // 194: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	194, // 195: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	195, // 196: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	196, // 197: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	197, // 198: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	198, // 199: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	199, // 200: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	200, // 201: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	201, // 202: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	14,  // 203: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	187, // 204: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	188, // 205: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	13,  // 206: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	10,  // 207: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	9,   // 208: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	7,   // 209: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	8,   // 210: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	6,   // 211: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	11,  // 212: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	15,  // 213: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	17,  // 214: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	189, // 215: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	201, // 216: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	26,  // 217: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	24,  // 218: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	191, // 219: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	192, // 220: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	19,  // 221: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	22,  // 222: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	57,  // 223: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	58,  // 224: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	53,  // 225: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	55,  // 226: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	55,  // 227: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	61,  // 228: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	120, // 229: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	123, // 230: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	124, // 231: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	89,  // 232: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	120, // 233: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	170, // 234: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	105, // 235: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	120, // 236: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	89,  // 237: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	89,  // 238: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	93,  // 239: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	92,  // 240: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	94,  // 241: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	128, // 242: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	131, // 243: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	132, // 244: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	134, // 245: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	136, // 246: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	138, // 247: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	140, // 248: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	142, // 249: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	144, // 250: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	146, // 251: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	148, // 252: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	151, // 253: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	153, // 254: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	156, // 255: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	159, // 256: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	163, // 257: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	158, // 258: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	194, // 259: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	195, // 260: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	202, // 261: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	202, // 262: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	203, // 263: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	204, // 264: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	205, // 265: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	206, // 266: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	207, // 267: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	208, // 268: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	209, // 269: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	210, // 270: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	211, // 271: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	212, // 272: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	213, // 273: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	214, // 274: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	215, // 275: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	216, // 276: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	217, // 277: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	218, // 278: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	219, // 279: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	220, // 280: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	221, // 281: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	222, // 282: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	223, // 283: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	204, // 284: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	208, // 285: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	209, // 286: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	205, // 287: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	202, // 288: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	207, // 289: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	206, // 290: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	212, // 291: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	224, // 292: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	12,  // 293: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	16,  // 294: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	18,  // 295: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	210, // 296: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	223, // 297: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	46,  // 298: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	25,  // 299: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	213, // 300: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	214, // 301: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 302: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	22,  // 303: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	57,  // 304: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	59,  // 305: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	54,  // 306: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	56,  // 307: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	56,  // 308: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	101, // 309: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	122, // 310: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	120, // 311: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	207, // 312: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	120, // 313: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	122, // 314: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	212, // 315: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	104, // 316: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	122, // 317: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	120, // 318: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	96,  // 319: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	122, // 320: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	93,  // 321: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	95,  // 322: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	125, // 323: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	133, // 324: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	133, // 325: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	135, // 326: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	137, // 327: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	139, // 328: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	141, // 329: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	143, // 330: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	145, // 331: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	147, // 332: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	149, // 333: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	152, // 334: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	154, // 335: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	157, // 336: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	164, // 337: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	164, // 338: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	164, // 339: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	216, // 340: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	217, // 341: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	261, // [261:342] is the sub-list for method output_type
-	180, // [180:261] is the sub-list for method input_type
-	180, // [180:180] is the sub-list for extension type_name
-	180, // [180:180] is the sub-list for extension extendee
-	0,   // [0:180] is the sub-list for field type_name
+	43,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	42,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	42,  // 31: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	42,  // 32: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	43,  // 33: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	40,  // 34: roost.wire.Policy.restricted:type_name -> roost.wire.CapabilityHolders
+	41,  // 35: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
+	45,  // 36: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	45,  // 37: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	45,  // 38: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	45,  // 39: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	44,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	44,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	44,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	168, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	169, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	176, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	52,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	53,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	51,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	38,  // 49: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	39,  // 50: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	49,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	48,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	50,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	176, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	177, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	56,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	61,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	67,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	68,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	70,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	98,  // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	99,  // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	100, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	101, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	71,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	72,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	73,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	74,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	75,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	78,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	76,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	77,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	66,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	84,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	65,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	63,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	178, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	176, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	178, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	176, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	178, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	20,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
+	178, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	176, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	69,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	178, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	79,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
+	178, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	178, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	178, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	178, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	178, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	178, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	178, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	178, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	89,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
+	87,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	80,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	86,  // 100: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	83,  // 101: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	85,  // 102: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	81,  // 103: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	178, // 104: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	178, // 105: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	83,  // 106: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 107: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 108: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 109: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	178, // 110: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	178, // 111: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 112: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	93,  // 113: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	93,  // 114: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	178, // 115: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	179, // 116: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	178, // 117: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	107, // 118: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	111, // 119: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	113, // 120: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	114, // 121: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	118, // 122: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	119, // 123: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	112, // 124: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	115, // 125: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	116, // 126: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	109, // 127: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	110, // 128: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	103, // 129: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	104, // 130: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	64,  // 131: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	82,  // 132: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	178, // 133: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 134: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	180, // 135: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	178, // 136: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	178, // 137: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	108, // 138: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	176, // 139: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	178, // 140: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	114, // 141: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	181, // 142: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	20,  // 143: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	181, // 144: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	178, // 145: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	181, // 146: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	182, // 147: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	178, // 148: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	178, // 149: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	178, // 150: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	183, // 151: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	120, // 152: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	115, // 153: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	184, // 154: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	178, // 155: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 156: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	117, // 157: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	178, // 158: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	185, // 159: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	184, // 160: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	178, // 161: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	120, // 162: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	122, // 163: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	178, // 164: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	178, // 165: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	127, // 166: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	128, // 167: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 168: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	131, // 169: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	130, // 170: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	128, // 171: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	126, // 172: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	129, // 173: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	151, // 174: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	151, // 175: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	151, // 176: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	156, // 177: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	163, // 178: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	161, // 179: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	162, // 180: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	173, // 181: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	186, // 182: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	187, // 183: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	175, // 184: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	174, // 185: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	170, // 186: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	172, // 187: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	188, // 188: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	189, // 189: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	190, // 190: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	191, // 191: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	171, // 192: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	192, // 193: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	193, // 194: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	194, // 195: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	195, // 196: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	196, // 197: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	197, // 198: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	198, // 199: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	199, // 200: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	200, // 201: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	201, // 202: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	202, // 203: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	14,  // 204: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	188, // 205: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	189, // 206: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	13,  // 207: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	10,  // 208: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	9,   // 209: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	7,   // 210: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	8,   // 211: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	6,   // 212: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	11,  // 213: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	15,  // 214: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	17,  // 215: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	190, // 216: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	202, // 217: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	26,  // 218: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	24,  // 219: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	192, // 220: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	193, // 221: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	19,  // 222: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	22,  // 223: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	58,  // 224: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	59,  // 225: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	54,  // 226: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	56,  // 227: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	56,  // 228: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	62,  // 229: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	121, // 230: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	124, // 231: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	125, // 232: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	90,  // 233: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	121, // 234: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	171, // 235: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	106, // 236: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	121, // 237: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	90,  // 238: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	90,  // 239: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	94,  // 240: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	93,  // 241: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	95,  // 242: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	129, // 243: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	132, // 244: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	133, // 245: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	135, // 246: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	137, // 247: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	139, // 248: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	141, // 249: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	143, // 250: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	145, // 251: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	147, // 252: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	149, // 253: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	152, // 254: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	154, // 255: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	157, // 256: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	160, // 257: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	164, // 258: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	159, // 259: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	195, // 260: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	196, // 261: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	203, // 262: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	203, // 263: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	204, // 264: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	205, // 265: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	206, // 266: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	207, // 267: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	208, // 268: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	209, // 269: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	210, // 270: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	211, // 271: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	212, // 272: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	213, // 273: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	214, // 274: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	215, // 275: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	216, // 276: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	217, // 277: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	218, // 278: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	219, // 279: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	220, // 280: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	221, // 281: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	222, // 282: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	223, // 283: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	224, // 284: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	205, // 285: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	209, // 286: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	210, // 287: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	206, // 288: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	203, // 289: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	208, // 290: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	207, // 291: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	213, // 292: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	225, // 293: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	12,  // 294: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	16,  // 295: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	18,  // 296: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	211, // 297: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	224, // 298: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	47,  // 299: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	25,  // 300: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	214, // 301: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	215, // 302: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 303: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	22,  // 304: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	58,  // 305: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	60,  // 306: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	55,  // 307: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	57,  // 308: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	57,  // 309: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	102, // 310: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	123, // 311: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	121, // 312: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	208, // 313: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	121, // 314: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	123, // 315: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	213, // 316: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	105, // 317: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	123, // 318: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	121, // 319: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	97,  // 320: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	123, // 321: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	94,  // 322: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	96,  // 323: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	126, // 324: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	134, // 325: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	134, // 326: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	136, // 327: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	138, // 328: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	140, // 329: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	142, // 330: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	144, // 331: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	146, // 332: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	148, // 333: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	150, // 334: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	153, // 335: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	155, // 336: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	158, // 337: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	165, // 338: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	165, // 339: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	165, // 340: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	217, // 341: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	218, // 342: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	262, // [262:343] is the sub-list for method output_type
+	181, // [181:262] is the sub-list for method input_type
+	181, // [181:181] is the sub-list for extension type_name
+	181, // [181:181] is the sub-list for extension extendee
+	0,   // [0:181] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14541,9 +14612,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_PolicySeen)(nil),
 	}
 	file_roost_proto_msgTypes[25].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[38].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[40].OneofWrappers = []any{
+	file_roost_proto_msgTypes[37].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[39].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[41].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -14552,7 +14623,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[55].OneofWrappers = []any{
+	file_roost_proto_msgTypes[56].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -14573,7 +14644,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[95].OneofWrappers = []any{
+	file_roost_proto_msgTypes[96].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14590,14 +14661,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[113].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[114].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   163,
+			NumMessages:   164,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -50,6 +50,9 @@ func Capabilities() []AdminCapability {
 		{CapabilityAccounts, nil, "set rates and budgets, adjust statements, close months, and read everybody's usage"},
 		{roost.CapabilityStaticPorts, nil, "have ports on all addresses of a machine (host = \"*\")"},
 		{roost.CapabilityPrivilegedPorts, nil, "have ports with numbers below 1024"},
+		{roost.CapabilityServices, nil, "have services and alloc sets, where the setting restricted names them"},
+		{roost.AnyDeviceCapability, nil, "use the device X, which is gpu or the name of a limit, where the setting " +
+			"restricted names it"},
 		{CapabilityAll, Kinds(), "do everything"},
 	}
 }
@@ -91,14 +94,54 @@ func (a AdminRights) check(*Ledger) error {
 	if len(a.Capabilities) == 0 {
 		return errors.New("it gives no capability: remove it instead, if that is what you mean")
 	}
-	names := CapabilityNames()
 	for i, c := range a.Capabilities {
-		if !slices.Contains(names, c) {
-			return fmt.Errorf("there is no capability %q%s: use %s", c, suggestName(c, names),
-				strings.Join(names, ", "))
+		if err := checkCapability(c, CapabilityNames()); err != nil {
+			return err
 		}
 		if slices.Contains(a.Capabilities[:i], c) {
 			return fmt.Errorf("%s is listed twice", c)
+		}
+	}
+	return nil
+}
+
+// checkCapability returns what is wrong with the name of a capability. That of a device
+// contains the name of the device.
+func checkCapability(name string, known []string) error {
+	if device, ok := roost.CapabilityDevice(name); ok {
+		if err := checkPlainName("a device", device); err != nil {
+			return err
+		}
+		if device != strings.ToLower(device) {
+			return fmt.Errorf("%q has capital letters: write %s", name, roost.DeviceCapability(device))
+		}
+		return nil
+	}
+	if !slices.Contains(known, name) {
+		return fmt.Errorf("there is no capability %q%s: use %s", name, suggestName(name, known),
+			strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// Restricted lists the capabilities without which users may not have certain jobs, by the
+// setting of that name.
+func (l *Ledger) Restricted() []string { return capabilityList(l.SettingText(SettingRestricted)) }
+
+// capabilityList reads names with commas or spaces between them.
+func capabilityList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// checkRestricted returns what is wrong with a value of the setting restricted.
+func checkRestricted(text string) error {
+	list, known := capabilityList(text), []string{roost.CapabilityServices, roost.AnyDeviceCapability}
+	for i, name := range list {
+		if err := checkCapability(name, known); err != nil {
+			return err
+		}
+		if slices.Contains(list[:i], name) {
+			return fmt.Errorf("%s is listed twice", name)
 		}
 	}
 	return nil

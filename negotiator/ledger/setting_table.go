@@ -16,6 +16,7 @@ const (
 	SettingStreamPatience          = "stream_patience"
 	SettingGroupOversubscription   = "group_oversubscription"
 	SettingAcceptSurplusEverywhere = "accept_surplus"
+	SettingRestricted              = "restricted"
 )
 
 // SettingInfo is one row of the table of settings.
@@ -66,5 +67,8 @@ func Settings() []SettingInfo {
 				"shrink in proportion"},
 		{Name: SettingAcceptSurplusEverywhere, Form: FormSwitch, Default: "off",
 			Description: "Whether all groups may use what others leave, as if each had accept_surplus"},
+		{Name: SettingRestricted, Form: FormCapabilities,
+			Description: "Capabilities without which users may not have such jobs: services, device:gpu, or " +
+				"device:NAME for a limit of that name; empty for none"},
 	}
 }

@@ -24,6 +24,8 @@ const (
 	FormChoice     SettingForm = "choice"
 	FormQueueName  SettingForm = "queue"
 	FormExpression SettingForm = "expression"
+	// names of capabilities that can be restricted, with commas between them
+	FormCapabilities SettingForm = "capabilities"
 )
 
 // SettingValue is a setting of the cell that an administrator has set.
@@ -90,6 +92,8 @@ func (r SettingInfo) check(l *Ledger, text string) error {
 			return fmt.Errorf("there is no queue %q; make it first: roost queue set %s", text, text)
 		}
 		return nil
+	case FormCapabilities:
+		return checkRestricted(text)
 	}
 	return checkPolicy(text)
 }

@@ -56,6 +56,21 @@ func ApplyAlteration(p *wire.Policy, changes *classad.Ad, spec *queue.SubmitSpec
 	return applyQueue(p, q, spec)
 }
 
+// CheckRights refuses a new revision or an alteration of a job that its owner may not
+// have in this pool. An alteration is checked only if it concerns what capabilities are
+// for.
+func CheckRights(p *wire.Policy, owner, node string, changes *classad.Ad, spec *queue.SubmitSpec) error {
+	concerned := []string{roost.AttrPorts, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrLimits,
+		roost.AttrService}
+	if changes != nil && !slices.ContainsFunc(concerned, func(name string) bool {
+		_, ok := changes.Lookup(name)
+		return ok
+	}) {
+		return nil
+	}
+	return CheckCapabilities(p, owner, node, []queue.SubmitSpec{*spec})
+}
+
 // MoveToQueue makes a job what a submission to another queue would have made of it. The
 // name may be a reservation's; empty: the default queue. The job leaves its present one.
 func (e *QueueAdmission) MoveToQueue(spec *queue.SubmitSpec, to string) error {

@@ -67,10 +67,29 @@ func (act *jobActions) decideAlterHold(now time.Time, who queue.CallerIdentity, 
 func (act *jobActions) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
 	spec *queue.SubmitSpec) error {
 	err := admission.ApplyAlteration(act.leader.Policy(), changes, spec)
+	if err == nil {
+		err = act.checkRights(t, changes, spec)
+	}
 	if st, _ := act.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
 	return err
+}
+
+// checkRights refuses a job with changes that its owner may not have; no changes: a new
+// revision of it. The owner counts, whoever changes the job. Nobody is refused as long as
+// no leader has said who may have what.
+func (act *jobActions) checkRights(t queue.TaskSelector, changes *classad.Ad, spec *queue.SubmitSpec) error {
+	p := act.leader.Policy()
+	if p == nil {
+		return nil
+	}
+	st, _ := act.queue.Status(t.Job.Seq)
+	node, ok := spec.Ad.Str(roost.AttrSubmitHost)
+	if !ok {
+		node = t.Job.Host
+	}
+	return admission.CheckRights(p, st.Owner, node, changes, spec)
 }
 
 // decideMove decides that a job moves to another queue or to a reservation. It leaves the

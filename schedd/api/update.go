@@ -32,6 +32,9 @@ func (act *jobActions) decideUpdate(now time.Time, who queue.CallerIdentity, t q
 	rev := queue.JobRevision{Count: int(m.GetCount()), PlanOnly: m.GetPlan(), CountOnly: m.GetCountOnly(),
 		ApplyDefaults: func(spec *queue.SubmitSpec, changes *classad.Ad) error {
 			err := admission.ApplyAlteration(act.leader.Policy(), changes, spec)
+			if err == nil && !m.GetCountOnly() {
+				err = act.checkRights(t, nil, spec)
+			}
 			if st, _ := act.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 				return nil
 			}

@@ -114,15 +114,17 @@ func (l *LeaderConn) requestAdmissionFor(ctx context.Context, e *admission.Queue
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
 			e.Policy = l.Policy()
-			err = e.AdmitJobs(specs)
+			if err = e.AdmitJobs(specs); err == nil {
+				err = admission.CheckRestricted(e.Policy, e.Submitter.User, cmp.Or(e.Submitter.Origin, l.host), specs)
+			}
 			return
 		}
 		e.Policy = n.admission.policy
 		if err = admission.CheckReferences(e.Policy, specs); err == nil {
-			err = admission.CheckPorts(e.Policy, e.Submitter.User, l.host, specs)
+			err = e.AdmitJobs(specs)
 		}
 		if err == nil {
-			err = e.AdmitJobs(specs)
+			err = admission.CheckCapabilities(e.Policy, e.Submitter.User, cmp.Or(e.Submitter.Origin, l.host), specs)
 		}
 		if err == nil && e.Policy.GetAdmission() {
 			finish, answer, err = l.sendSubmission(n, e.Submitter, specs)
@@ -222,6 +224,7 @@ func (l *LeaderConn) CheckDeferred(now time.Time) {
 	a := &n.admission
 	for _, seq := range l.queue.DeferredJobs() {
 		switch {
+		case !l.deferredIsPermitted(now, seq):
 		case !a.policy.GetAdmission():
 			l.loop.CommitEvents(l.queue.AdmitDeferred(now, seq)...)
 		case !a.deferredJobs[seq] && len(a.deferred) < maxDeferred:
@@ -237,6 +240,27 @@ func (l *LeaderConn) CheckDeferred(now time.Time) {
 				Asks: []*wire.Demand{l.demandMessage(who, d)}}}})
 		}
 	}
+}
+
+// deferredIsPermitted holds a job that was taken unasked and that its owner may not have.
+func (l *LeaderConn) deferredIsPermitted(now time.Time, seq uint64) bool {
+	if len(l.stream.admission.policy.GetRestricted()) == 0 {
+		return true
+	}
+	spec, ok := l.queue.SubmitSpec(seq)
+	st, known := l.queue.Status(seq)
+	if !ok || !known {
+		return true
+	}
+	node, _ := spec.Ad.Str(roost.AttrSubmitHost)
+	err := admission.CheckRestricted(l.stream.admission.policy, st.Owner, cmp.Or(node, l.host),
+		[]queue.SubmitSpec{spec})
+	if err == nil {
+		return true
+	}
+	events := l.queue.HoldOverQuota(now, seq, err.Error())
+	l.loop.CommitEvents(events...)
+	return len(events) == 0
 }
 
 // onDeferredCheck takes in the answer about a job that was taken unasked.
