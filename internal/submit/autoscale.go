@@ -43,26 +43,11 @@ type autoscaleReader struct {
 // readAutoscale reads the autoscale block. It says between what bounds, and by what, the
 // number of tasks of a service follows its load.
 func (b *jobBuilder) readAutoscale() {
-	block := b.onlyBlock("autoscale", autoscaleExample, autoscaleSettings, nil)
-	if block == nil {
+	r := newAutoscaleReader(b, "autoscale", autoscaleExample, autoscaleSettings,
+		"the number of tasks cannot change",
+		"Each task has values or an index of its own, and further tasks would have none.")
+	if r == nil {
 		return
-	}
-	if !b.isService() {
-		b.reportProblem(block.TypeRange, "autoscale is for services",
-			"The tasks of this job run once and end. Add a service block if they are to run always, or remove "+
-				"autoscale.")
-		return
-	}
-	if b.tasks.keys != nil || b.tasks.indexes != nil {
-		b.reportProblem(block.TypeRange, "the number of tasks cannot change",
-			"Each task has values or an index of its own, and further tasks would have none. Remove autoscale, "+
-				"for_each or indexes.")
-		return
-	}
-	r := &autoscaleReader{jobBuilder: b.inBlock(block), job: b, ad: classad.New(), policy: autoscale.DefaultPolicy(),
-		places: map[string]hcl.Range{}, header: block.TypeRange}
-	for name, a := range block.Body.Attributes {
-		r.places[name] = a.Expr.Range()
 	}
 	problems := len(b.parser.diags)
 	r.readScaleBounds()
@@ -72,6 +57,33 @@ func (b *jobBuilder) readAutoscale() {
 		r.checkTogether()
 	}
 	b.ad.SetAd(roost.AttrAutoscale, r.ad)
+}
+
+// newAutoscaleReader returns a reader of a block by which services follow their load. It
+// returns nil if there is none, or if the job cannot have it. Tasks with values of their
+// own are refused with a reason.
+func newAutoscaleReader(b *jobBuilder, kind, example string, settings []string, refusal,
+	reason string) *autoscaleReader {
+	block := b.onlyBlock(kind, example, settings, nil)
+	if block == nil {
+		return nil
+	}
+	if !b.isService() {
+		b.reportProblem(block.TypeRange, kind+" is for services",
+			"The tasks of this job run once and end. Add a service block if they are to run always, or remove "+
+				kind+".")
+		return nil
+	}
+	if b.tasks.keys != nil || b.tasks.indexes != nil {
+		b.reportProblem(block.TypeRange, refusal, reason+" Remove "+kind+", for_each or indexes.")
+		return nil
+	}
+	r := &autoscaleReader{jobBuilder: b.inBlock(block), job: b, ad: classad.New(), policy: autoscale.DefaultPolicy(),
+		places: map[string]hcl.Range{}, header: block.TypeRange}
+	for name, a := range block.Body.Attributes {
+		r.places[name] = a.Expr.Range()
+	}
+	return r
 }
 
 // readScaleBounds reads how many tasks there are at least and at most.

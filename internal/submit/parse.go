@@ -246,6 +246,12 @@ func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, block
 				fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
 			continue
 		}
+		if containsName(jobBlocks, inner.Type) && containsName(jobBlocks, b.Type) {
+			p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun),
+				fmt.Sprintf("It belongs into the job itself. Move it out of the %s block, and write it beside it.",
+					b.Type)))
+			continue
+		}
 		p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun),
 			"It has no meaning here."+nearestHint(inner.Type, append(append([]string(nil), blocks...), names...))))
 	}

@@ -7,11 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/queue/autoscale"
 )
 
@@ -29,27 +27,13 @@ type sizeReader struct {
 // readVerticalAutoscale reads the vertical_autoscale block. It says between what bounds
 // the cores and the memory of each task follow their use.
 func (b *jobBuilder) readVerticalAutoscale() {
-	block := b.onlyBlock("vertical_autoscale", sizeExample, sizeSettings, nil)
-	if block == nil {
+	scaled := newAutoscaleReader(b, "vertical_autoscale", sizeExample, sizeSettings,
+		"the tasks may ask for different sizes",
+		"Each task has values or an index of its own, and a size is found for all of them together.")
+	if scaled == nil {
 		return
 	}
-	if !b.isService() {
-		b.reportProblem(block.TypeRange, "vertical_autoscale is for services",
-			"The tasks of this job run once and end. Add a service block if they are to run always, or remove "+
-				"vertical_autoscale.")
-		return
-	}
-	if b.tasks.keys != nil || b.tasks.indexes != nil {
-		b.reportProblem(block.TypeRange, "the tasks may ask for different sizes",
-			"Each task has values or an index of its own, and a size is found for all of them together. Remove "+
-				"vertical_autoscale, for_each or indexes.")
-		return
-	}
-	r := &sizeReader{&autoscaleReader{jobBuilder: b.inBlock(block), job: b, ad: classad.New(),
-		places: map[string]hcl.Range{}, header: block.TypeRange}, autoscale.DefaultSizePolicy()}
-	for name, a := range block.Body.Attributes {
-		r.places[name] = a.Expr.Range()
-	}
+	r := &sizeReader{scaled, autoscale.DefaultSizePolicy()}
 	problems := len(b.parser.diags)
 	r.readSizes()
 	r.readSizeTimes()

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"math"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -36,7 +37,7 @@ func LogsCommand() *frame.Command {
 }
 
 func showLogs(c *frame.Invocation) error {
-	id, err := ResolveSelector(c, c.Args[0])
+	id, err := logsTarget(c, c.Args[0])
 	if err != nil {
 		return err
 	}
@@ -59,4 +60,18 @@ func showLogs(c *frame.Invocation) error {
 		return frame.UsageErrorf("--attempt and --previous contradict each other")
 	}
 	return FollowOutput(c, req, c.Stdout)
+}
+
+// logsTarget returns the id of the job or task whose output is wanted. Of several jobs of
+// a name that is the one that has not ended, or else the newest.
+func logsTarget(c *frame.Invocation, selector string) (string, error) {
+	id, err := ResolveSelector(c, selector)
+	if err == nil || !strings.HasPrefix(selector, "@") {
+		return id, err
+	}
+	newest, nerr := newestEnded(c, selector)
+	if nerr != nil || newest == nil {
+		return "", err
+	}
+	return newest.GetId(), nil
 }

@@ -63,6 +63,25 @@ func FindJob(c *frame.Invocation, selector string, req *scheddapi.QueryRequest) 
 	return found[0], nil
 }
 
+// newestEnded finds the newest job of a name of which all have ended. It says on standard
+// error which it is. Without one it returns nil.
+func newestEnded(c *frame.Invocation, selector string) (newest *scheddapi.JobStatus, err error) {
+	all, _, err := c.QueryPool("", &scheddapi.QueryRequest{History: true,
+		Selection: &scheddapi.Selection{Selectors: []string{selector}}})
+	if err != nil || slices.ContainsFunc(all, func(s *scheddapi.JobStatus) bool { return !document.IsFinal(s) }) {
+		return nil, err
+	}
+	for _, s := range all {
+		if newest == nil || s.GetSubmitted() > newest.GetSubmitted() {
+			newest = s
+		}
+	}
+	if len(all) > 1 {
+		fmt.Fprintf(c.Stderr, "! %d jobs of that name have ended; this is the newest, %s\n", len(all), newest.GetId())
+	}
+	return newest, nil
+}
+
 // unfinished finds the only job of several of a name that has not ended, or returns all.
 func unfinished(c *frame.Invocation, req *scheddapi.QueryRequest, all []*scheddapi.JobStatus) (
 	[]*scheddapi.JobStatus, error) {

@@ -1,0 +1,8 @@
+job "web" {
+  command = "/bin/true"
+  service {
+    logs {
+      size = "10MiB"
+    }
+  }
+}
