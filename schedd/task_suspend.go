@@ -57,7 +57,7 @@ func (s *Schedd) sendLimits(l queue.AttemptLimits) {
 func sendResize(s *Schedd, r queue.AttemptResize) {
 	dispatch.NoteResizing(s.dispatch, r.Attempt)
 	s.sendTo(s.queue.NodeOf(r.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Resize{Resize: &wire.Resize{
-		Attempt: codec.AttemptRef(r.Attempt), Resources: wire.FromResources(r.Resources),
+		Attempt: codec.AttemptRef(r.Attempt), Resources: wire.FromResources(r.Resources), Ad: r.RequestAd,
 	}}})
 }
 
@@ -68,7 +68,11 @@ func recordResized(s *Schedd, p *nodeConn, m *wire.Resized, now time.Time) {
 	if s.queue.NodeOf(a) != p.Name {
 		return
 	}
-	e, ok := s.queue.RecordResize(now, a, m.GetResources().Vector(), api.SanitizeSentence(m.GetReason()))
+	refusal := api.SanitizeSentence(m.GetReason())
+	if wanted, ok := s.queue.WantedSize(a); ok && wanted.RequestAd != "" && refusal == "" && !m.GetReadsAd() {
+		refusal = "its machine runs an older release, which does not say whether it satisfies the requirements"
+	}
+	e, ok := s.queue.RecordResize(now, a, m.GetResources().Vector(), refusal)
 	if !ok {
 		return
 	}

@@ -2,8 +2,10 @@ package startd
 
 import (
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/boottime"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
@@ -74,7 +76,8 @@ func (l *machineLoop) pinCores(c *slot.Claim) []int {
 }
 
 // requestResize has the claim of a running attempt become larger or smaller. A task that
-// is pinned to cores keeps them, and as many.
+// is pinned to cores keeps them, and as many. If its schedd sends an ad, the machine has
+// to satisfy the Requirements in it.
 func requestResize(l *machineLoop, s *scheddSession, m *wire.Resize) {
 	a, to := m.GetAttempt().AttemptID(s.schedd), m.GetResources().Vector()
 	c, ok := l.table.Find(a)
@@ -82,6 +85,17 @@ func requestResize(l *machineLoop, s *scheddSession, m *wire.Resize) {
 		performResize(l, slot.ReportResized{Claim: c, Attempt: a, To: to, Refusal: roost.Conflict.Error() +
 			": its processes are pinned to cores, which stay as many"})
 		return
+	}
+	if ok && c.Schedd == s.schedd && m.GetAd() != "" {
+		ad, err := classad.Parse(m.GetAd())
+		if err == nil {
+			env := &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps}
+			err = slot.ResizesOf(l.table).CheckRequirements(c, ad, env)
+		}
+		if err != nil {
+			performResize(l, slot.ReportResized{Claim: c, Attempt: a, To: to, Refusal: err.Error()})
+			return
+		}
 	}
 	slot.ResizesOf(l.table).Request(boottime.Now(), s.schedd, a, to)
 }
@@ -94,6 +108,7 @@ func performResize(l *machineLoop, effect slot.Effect) {
 	case slot.ReportResized:
 		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Resized{Resized: &wire.Resized{
 			Attempt: wire.FromAttempt(e.Attempt), Resources: wire.FromResources(e.To), Reason: e.Refusal,
+			ReadsAd: true,
 		}}})
 	}
 }

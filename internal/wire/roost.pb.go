@@ -5193,6 +5193,7 @@ type Resize struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Resources     *scheddapi.Resources   `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"` // what the claim is to have; only cpu and memory change
+	Ad            string                 `protobuf:"bytes,3,opt,name=ad,proto3" json:"ad,omitempty"`               // of the request, whose Requirements the machine has to satisfy; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5241,12 +5242,20 @@ func (x *Resize) GetResources() *scheddapi.Resources {
 	return nil
 }
 
+func (x *Resize) GetAd() string {
+	if x != nil {
+		return x.Ad
+	}
+	return ""
+}
+
 // Resized answers a Resize.
 type Resized struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Resources     *scheddapi.Resources   `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"` // that were asked for
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`       // why the claim stays as it is; empty: it has them
+	Resources     *scheddapi.Resources   `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"`             // that were asked for
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`                   // why the claim stays as it is; empty: it has them
+	ReadsAd       bool                   `protobuf:"varint,4,opt,name=reads_ad,json=readsAd,proto3" json:"reads_ad,omitempty"` // this startd checks the Requirements of the ad; older ones do not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5300,6 +5309,13 @@ func (x *Resized) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Resized) GetReadsAd() bool {
+	if x != nil {
+		return x.ReadsAd
+	}
+	return false
 }
 
 // PlaceSecrets gives an attempt its secrets, before it is launched and again when one has
@@ -13256,14 +13272,16 @@ const file_roost_proto_rawDesc = "" +
 	"name_right\x18\x14 \x01(\v2\x1a.roost.wire.RenewNameRightH\x00R\tnameRight\x124\n" +
 	"\asecrets\x18\x15 \x01(\v2\x18.roost.wire.PlaceSecretsH\x00R\asecrets\x12,\n" +
 	"\x06resize\x18\x1e \x01(\v2\x12.roost.wire.ResizeH\x00R\x06resizeB\x04\n" +
-	"\x02of\"o\n" +
+	"\x02of\"\x7f\n" +
 	"\x06Resize\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x123\n" +
-	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\"\x88\x01\n" +
+	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x0e\n" +
+	"\x02ad\x18\x03 \x01(\tR\x02ad\"\xa3\x01\n" +
 	"\aResized\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x123\n" +
 	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x8c\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x19\n" +
+	"\breads_ad\x18\x04 \x01(\bR\areadsAd\"\x8c\x01\n" +
 	"\fPlaceSecrets\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x120\n" +
 	"\asecrets\x18\x02 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\x12\x18\n" +

@@ -85,6 +85,9 @@ func revisionNotes(plan queue.RevisionPlan) (notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("each task gets its new size where it runs, as revision %d; one whose "+
 			"machine has no room for that is stopped and started again", plan.Revision))
+	case queue.MatchTask:
+		notes = append(notes, fmt.Sprintf("each task whose machine satisfies the requirements stays there, as "+
+			"revision %d; one whose machine does not is stopped, and started elsewhere", plan.Revision))
 	default:
 		notes = append(notes, fmt.Sprintf("each task is stopped and started again, as revision %d", plan.Revision))
 	}

@@ -102,6 +102,7 @@ const (
 	NoEffect   = jobad.NoEffect
 	InPlace    = jobad.InPlace
 	ResizeTask = jobad.ResizeTask
+	MatchTask  = jobad.MatchTask
 )
 
 // MaxGangSize bounds how many tasks start together.

@@ -36,6 +36,9 @@ const (
 type AttemptResize struct {
 	Attempt   roost.AttemptID
 	Resources roost.Resources
+	// RequestAd is the ad whose requirements its machine has to satisfy; empty: they have
+	// not changed
+	RequestAd string
 }
 
 // TakeResizes drains the attempts whose machines are to be asked.
@@ -56,7 +59,17 @@ func (q attemptDecisions) WantedSize(a roost.AttemptID) (AttemptResize, bool) {
 	if !r.Resize.IsPending() {
 		return AttemptResize{}, false
 	}
-	return AttemptResize{a, resizedTo(j, a.Task.Index, r.Resize)}, true
+	return newAttemptResize(j, a, r.Resize), true
+}
+
+// newAttemptResize is what the machine of an attempt is asked for.
+func newAttemptResize(j *job, a roost.AttemptID, r *eventlog.ResizeRecord) AttemptResize {
+	i := a.Task.Index
+	wanted := AttemptResize{Attempt: a, Resources: resizedTo(j, i, r)}
+	if next := j.classes[j.idleClass(i)]; j.spec.Service != nil && !next.spec.HasSameRequirements(j.class(i).spec) {
+		wanted.RequestAd = next.request.Ad
+	}
+	return wanted
 }
 
 // resizedTo is what a task has when it has the size of a record.
@@ -92,6 +105,10 @@ func (q attemptDecisions) RecordResize(now time.Time, a roost.AttemptID, size ro
 		return e, true
 	}
 	had := q.jobs[a.Task.Job.Seq].class(a.Task.Index).request.Resources
+	if had == size {
+		e.Reason = "its machine satisfies the new requirements"
+		return e, true
+	}
 	e.Reason = fmt.Sprintf("%v cores and %v of memory, before %v and %v", size.CPU.Cores(), size.Memory,
 		had.CPU.Cores(), had.Memory)
 	return e, true
@@ -134,7 +151,7 @@ func (q taskResizes) request(j *job, i int, at int64) {
 		next.Tries = was.Tries + 1
 	}
 	r.Resize = &next
-	q.resizes = append(q.resizes, AttemptResize{q.attemptOf(j, i), resizedTo(j, i, &next)})
+	q.resizes = append(q.resizes, newAttemptResize(j, q.attemptOf(j, i), &next))
 }
 
 // applyResized gives a task the class that asks for what it has now.
@@ -256,10 +273,16 @@ func (q taskResizes) retainSizes(j *job, e eventlog.JobEvent) {
 }
 
 // resizeReason says what becomes of the size of a live attempt; empty: nothing.
-func resizeReason(r *eventlog.ResizeRecord) string {
-	switch {
-	case r == nil:
+func resizeReason(j *job, i int, r *eventlog.ResizeRecord) string {
+	if r == nil {
 		return ""
+	}
+	had := j.class(i).request.Resources
+	switch same := had.CPU == r.CPU && had.Memory == r.Memory; {
+	case same && r.IsPending():
+		return "its machine is asked whether it satisfies the new requirements, and has not answered yet"
+	case same:
+		return "it cannot stay where it runs: " + r.Refusal
 	case r.IsPending():
 		return fmt.Sprintf("it is to have %v cores and %v of memory, and its machine has not answered yet",
 			r.CPU.Cores(), r.Memory)
@@ -277,13 +300,19 @@ func (j jobRevisions) addResizeFacts(i int, r *eventlog.TaskRecord, f *update.Ta
 		f.ResizeAsked = asked.Asked
 		return
 	case !j.update.Resizes(f.Revision) || j.state[i] != roost.Running || f.Condition < update.Starting ||
-		f.Condition > update.Ready || j.spec.Update.ResizeByRestart:
+		f.Condition > update.Ready || j.spec.Update.ResizeByRestart && changesSize(j.job, i):
 		return
 	case asked == nil || asked.Revision != j.revision():
 		f.Resizable = true
 	case asked.Tries < resizeTries && asked.Memory < j.class(i).request.Resources.Memory:
 		f.Resizable, f.ResizeAt = true, asked.Asked+int64(resizeRetry)
 	}
+}
+
+// changesSize reports whether a task asks for another size than it has.
+func changesSize(j *job, i int) bool {
+	had, wants := j.class(i).request.Resources, newSize(j, i)
+	return had.CPU != wants.CPU || had.Memory != wants.Memory
 }
 
 // decideResizes decides which machines of an alloc set are asked again for its size.

@@ -401,7 +401,7 @@ func (q taskDecisions) revisionEvent(now time.Time, who CallerIdentity, j *job, 
 		started = j.update.Update
 	}
 	u := update.Begin(started, revisionsOf(j).revision(), plan.Revision, p.Update, now.UnixNano())
-	if plan.Effect == jobad.ResizeTask {
+	if plan.Effect <= jobad.MatchTask {
 		u.Alike = started.AlikeAfter(revisionsOf(j).revision())
 	}
 	if e.Type, e.Update = eventlog.Revised, &u; e.Reason == "" {

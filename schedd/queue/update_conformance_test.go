@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
@@ -26,25 +28,72 @@ func TestNomadNewCanariesScaleDown(t *testing.T) {
 	d.expect("2222 done")
 }
 
-// TestUpdateOfRequirements checks that tasks with other requirements are started again.
-// An undo brings the requirements back.
+// TestUpdateOfRequirements checks that a task stays if its machine satisfies the new
+// requirements, and is started again elsewhere if not. An undo brings the requirements
+// back.
 func TestUpdateOfRequirements(t *testing.T) {
-	d := newUpdateRun(t, 2, "")
-	p := d.revise(`Arguments = {"1"}; Requirements = TARGET.Arch == "arm64"; Update = [MinReady = 1]`)
-	if p.Effect != jobad.RestartTask {
+	d := newUpdateRun(t, 3, "")
+	const revised = `Arguments = {"1"}; Requirements = TARGET.Arch == "arm64"; Update = [MinReady = 1]`
+	p := d.revise(revised)
+	if p.Effect != jobad.MatchTask || p.Revision != 2 {
 		t.Fatalf("got %+v", p)
 	}
-	d.pass(time.Minute)
-	d.expect("11 done")
-	for i := range 2 {
-		if got := d.job().records.Own(i).Attempt; got != 2 {
-			t.Errorf("task %d is at attempt %d, want 2", i, got)
+	otherArch := func(i int) string {
+		if i == 1 {
+			return "the new requirements are false for this machine"
+		}
+		return ""
+	}
+	if asked := d.passResizing(time.Minute, otherArch); asked != 3 {
+		t.Errorf("%d machines are asked, want 3", asked)
+	}
+	d.expect("111 done")
+	want := []roost.AttemptNumber{1, 2, 1}
+	for i, attempt := range want {
+		if got := d.job().records.Own(i).Attempt; got != attempt {
+			t.Errorf("task %d is at attempt %d, want %d", i, got, attempt)
+		}
+		if ad := d.job().class(i).request.Ad; !strings.Contains(ad, "arm64") {
+			t.Errorf("task %d is of a request without the requirements: %s", i, ad)
 		}
 	}
+	d.restart()
 	d.command(update.Undo)
-	d.pass(time.Minute)
+	if asked := d.passResizing(time.Minute, func(int) string { return "" }); asked != 3 {
+		t.Errorf("%d machines are asked for the undo, want 3", asked)
+	}
 	if _, there := parsedAd(d.job()).Lookup(roost.AttrRequirements); there {
 		t.Error("the undo has left the requirements")
+	}
+	if p := d.revise(`Arguments = {"2"}; Requirements = TARGET.Arch == "arm64"`); p.Effect != jobad.RestartTask {
+		t.Errorf("other arguments with it: got %v", p.Effect)
+	}
+}
+
+// TestRequirementsAreAsked checks what a machine is asked when the requirements of its
+// task change, and when they do not.
+func TestRequirementsAreAsked(t *testing.T) {
+	d := newUpdateRun(t, 1, "")
+	a := roost.AttemptID{Task: d.id.Task(0), Attempt: 1}
+	d.revise(`Arguments = {"1"}; Requirements = TARGET.Arch == "arm64"; Update = [Resize = "restart"; MinReady = 1]`)
+	d.pass(time.Second)
+	r, ok := d.queue.WantedSize(a)
+	if !ok || !strings.Contains(r.RequestAd, "arm64") {
+		t.Fatalf("asked for %+v, %t", r, ok)
+	}
+	if s, _ := d.queue.TaskStatus(a.Task); !strings.Contains(s.Task.Resize, "satisfies the new requirements") {
+		t.Errorf("the task says %q", s.Task.Resize)
+	}
+	e, ok := d.queue.RecordResize(d.now, a, r.Resources, "")
+	if !ok || e.Type != eventlog.Resized || !strings.Contains(e.Reason, "satisfies") {
+		t.Fatalf("got %+v, %t", e, ok)
+	}
+	d.apply(e)
+	d.pass(time.Minute)
+	d.revise(`Arguments = {"1"}; Requirements = TARGET.Arch == "arm64"; RequestCpus = 2; Update = [MinReady = 1]`)
+	d.pass(time.Second)
+	if r, ok := d.queue.WantedSize(a); !ok || r.RequestAd != "" {
+		t.Errorf("another size with the same requirements: %+v, %t", r, ok)
 	}
 }
 

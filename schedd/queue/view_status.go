@@ -176,9 +176,9 @@ func (j *job) stateReason(i int) (why string) {
 	case j.state[i].IsActive() && j.evictionWaits[i] != "":
 		return j.evictionWaits[i]
 	case j.state[i].IsActive() && r.Resize != nil && why == "":
-		return resizeReason(r.Resize)
+		return resizeReason(j, i, r.Resize)
 	case j.state[i].IsActive() && r.Resize != nil:
-		return why + "; " + resizeReason(r.Resize)
+		return why + "; " + resizeReason(j, i, r.Resize)
 	}
 	return why
 }
@@ -296,7 +296,7 @@ func indexOfState(all []roost.TaskState, states ...roost.TaskState) int {
 func (q statusView) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
 	if r := j.records.Get(i); r != nil {
-		t.Placement, t.Service, t.Resize = r.Placement, taskServiceStatus(r), resizeReason(r.Resize)
+		t.Placement, t.Service, t.Resize = r.Placement, taskServiceStatus(r), resizeReason(j, i, r.Resize)
 		t.Attempt, t.Node, t.Started, t.Exit = r.Attempt, r.Node, r.Started, r.Exit
 		if t.State.IsFinal() {
 			t.Ended = r.Ended

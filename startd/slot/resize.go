@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 )
 
@@ -143,6 +144,24 @@ func (c ClaimResizes) holdInside(claim *Claim, size roost.Resources) error {
 	if !withoutGPUs(size).FitsIn(left) {
 		return fmt.Errorf("%w: its alloc has %v cores and %v of memory for it", roost.Exhausted, left.CPU.Cores(),
 			left.Memory)
+	}
+	return nil
+}
+
+// CheckRequirements returns why the machine does not satisfy the Requirements of an ad
+// for one of its claims, or nil. What the claim holds counts as free, as it did when the
+// claim was made. Whether the machine would still take it is not asked.
+func (c ClaimResizes) CheckRequirements(claim *Claim, ad *classad.Ad, env *classad.EvalEnv) error {
+	if _, ok := ad.Lookup(roost.AttrRequirements); !ok {
+		return nil
+	}
+	var held []*Claim
+	if claim.hasPlacement && claim.Inside == 0 {
+		held = append(held, claim)
+	}
+	machine := c.adWriter().ad(c.preemptions().freeWithout(held))
+	if m := classad.Match(machine, ad, env); !m.Right.IsTrue() {
+		return fmt.Errorf("%w: the new requirements are %v for this machine", roost.Conflict, m.Right)
 	}
 	return nil
 }

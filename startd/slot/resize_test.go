@@ -1,12 +1,14 @@
 package slot
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // resizePlay is a machine whose claims become larger and smaller.
@@ -179,4 +181,36 @@ func TestResizeRandom(t *testing.T) {
 			p.c.Check()
 		}
 	}
+}
+
+// TestRequirementsOfRunningTask checks whether a machine satisfies other requirements for
+// a claim that it has. What the claim holds counts as free.
+func TestRequirementsOfRunningTask(t *testing.T) {
+	p := newResizePlay(t)
+	c := p.running(1, 0, false)
+	free := func(ad *classad.Ad) float64 { n, _ := ad.Eval(roost.AttrCpus, nil).Number(); return n }
+	left := free(p.c.Ad())
+	for _, test := range []struct{ requirements, want string }{
+		{"true", ""},
+		{"TARGET.NoSuchAttribute == 1", "undefined"},
+		{"TARGET.TotalCpus < 0", "false"},
+		{fmt.Sprintf("TARGET.Cpus >= %v", left+1), ""},
+		{fmt.Sprintf("TARGET.Cpus >= %v", left+2), "false"},
+	} {
+		ad, err := classad.Parse("[ Requirements = " + test.requirements + " ]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ResizesOf(p.c).CheckRequirements(c, ad, &classad.EvalEnv{Steps: 1000})
+		if (got == nil) != (test.want == "") || got != nil && !strings.Contains(got.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.requirements, got, test.want)
+		}
+	}
+	if err := ResizesOf(p.c).CheckRequirements(c, classad.New(), nil); err != nil {
+		t.Errorf("an ad without requirements: %v", err)
+	}
+	if got := free(p.c.Ad()); got != left {
+		t.Errorf("%v cores are free after the question, before %v", got, left)
+	}
+	p.c.Check()
 }

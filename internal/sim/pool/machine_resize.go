@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/internal/sim/audit"
@@ -21,6 +22,22 @@ type claimResize struct {
 	isWritten         bool // the larger size can be written to the disk
 }
 
+// requestResize does what the startd's requestResize does.
+func requestResize(m *machineNode, schedd string, r *wire.Resize) {
+	a, to := attemptID(schedd, r.GetAttempt()), r.GetResources().Vector()
+	if c, ok := m.core.Find(a); ok && c.Schedd == schedd && r.GetAd() != "" {
+		ad, err := classad.Parse(r.GetAd())
+		if err == nil {
+			err = slot.ResizesOf(m.core).CheckRequirements(c, ad, &classad.EvalEnv{Now: m.wallTime()})
+		}
+		if err != nil {
+			m.performResize(slot.ReportResized{Claim: c, Attempt: a, To: to, Refusal: err.Error()})
+			return
+		}
+	}
+	slot.ResizesOf(m.core).Request(m.bootTime(), schedd, a, to)
+}
+
 // performResize performs one effect of a resize.
 func (m *machineNode) performResize(effect slot.Effect) {
 	switch e := effect.(type) {
@@ -32,6 +49,7 @@ func (m *machineNode) performResize(effect slot.Effect) {
 	case slot.ReportResized:
 		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Resized{Resized: &wire.Resized{
 			Attempt: reference(e.Attempt), Resources: wire.FromResources(e.To), Reason: e.Refusal,
+			ReadsAd: true,
 		}}})
 	}
 }

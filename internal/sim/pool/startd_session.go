@@ -115,8 +115,7 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 		m.core.RequestVacate(session, schedd, attemptID(schedd, v.GetAttempt()),
 			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Resize:
-		slot.ResizesOf(m.core).Request(m.bootTime(), schedd, attemptID(schedd, x.Resize.GetAttempt()),
-			x.Resize.GetResources().Vector())
+		requestResize(m, schedd, x.Resize)
 	case *wire.ToStartd_Limit:
 		a := attemptID(schedd, x.Limit.GetAttempt())
 		m.core.SetWalltime(a, max(time.Duration(x.Limit.GetWalltimeNs()), 0))

@@ -16,12 +16,13 @@ const (
 	NoEffect    RevisionEffect = iota
 	InPlace                    // tasks go on as they are
 	ResizeTask                 // each task becomes larger or smaller where it is, if its machine has room
+	MatchTask                  // each task stays where it is, if its machine satisfies the requirements
 	RestartTask                // each task is stopped and started again
 	Refused                    // it would be another job
 )
 
 var revisionEffectNames = [...]string{NoEffect: "nothing", InPlace: "in place", ResizeTask: "resize",
-	RestartTask: "restart", Refused: "refused"}
+	MatchTask: "match", RestartTask: "restart", Refused: "refused"}
 
 // String returns the word that users read.
 func (e RevisionEffect) String() string { return revisionEffectNames[e] }
@@ -32,7 +33,7 @@ var inPlaceAttrs = []string{
 	roost.AttrBand, roost.AttrPriority, roost.AttrGroup, roost.AttrLabels, roost.AttrNoticePeriod,
 	roost.AttrRank, roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrUpdate, roost.AttrService, roost.AttrLogs,
 	roost.AttrStartAfter, roost.AttrHoldOnSubmit, roost.AttrCellQueue, roost.AttrJobLease, roost.AttrAlterations,
-	roost.AttrTaskCount, AttrArray, roost.AttrAutoscale, roost.AttrVerticalAutoscale,
+	roost.AttrTaskCount, AttrArray, roost.AttrAutoscale, roost.AttrVerticalAutoscale, roost.AttrPrefer,
 }
 
 // effectOf returns what a change of one attribute does.
@@ -45,6 +46,8 @@ func effectOf(name string, fixed []string) RevisionEffect {
 		return InPlace
 	case strings.EqualFold(name, roost.AttrRequestCpus), strings.EqualFold(name, roost.AttrRequestMemory):
 		return ResizeTask
+	case strings.EqualFold(name, roost.AttrRequirements):
+		return MatchTask
 	case has(fixed), strings.EqualFold(name, roost.AttrJobName):
 		return Refused
 	}
@@ -88,4 +91,10 @@ func NewRevisionAd(before, file *classad.Ad, fixed []string) *classad.Ad {
 		}
 	}
 	return after
+}
+
+// HasSameRequirements reports whether the machines that satisfy the requirements of two
+// jobs are the same.
+func (p *JobSpec) HasSameRequirements(other *JobSpec) bool {
+	return p.requirements == other.requirements && p.queueRequirements == other.queueRequirements
 }

@@ -26,8 +26,8 @@ type Update struct {
 	Forgiven  int   // how many of these its user has accepted
 	Disrupted int   // running tasks that it has stopped; those of an undo do not count
 	Restart   bool  // it replaces tasks by the same revision (roost restart)
-	// revisions from which To differs in CPU and memory alone: their tasks become larger
-	// or smaller where they are, if they can
+	// revisions from which To differs in CPU, memory and requirements alone: their tasks
+	// stay where they are and become larger or smaller, if they can
 	Alike  []uint32
 	Tasks  []Range
 	Reason string // why it is in its state; empty: as it should
@@ -41,14 +41,16 @@ func (u *Update) Target() uint32 {
 	return u.To
 }
 
-// Resizes reports whether a task of a revision gets the target by another size alone.
+// Resizes reports whether a task of a revision gets the target where it is. That is so if
+// only its size and its requirements differ.
 func (u *Update) Resizes(revision uint32) bool {
 	target := u.Target()
 	alike := func(r uint32) bool { return r == u.To || slices.Contains(u.Alike, r) }
 	return len(u.Alike) > 0 && revision != target && alike(revision) && alike(target)
 }
 
-// AlikeAfter lists the revisions from which a new one differs in size alone. It does so
+// AlikeAfter lists the revisions from which a new one differs in size or requirements
+// alone. It does so
 // from the given one, which tasks get now.
 func (u *Update) AlikeAfter(revision uint32) []uint32 {
 	if u.State.IsActive() && !u.State.isUndo() && u.To == revision {
