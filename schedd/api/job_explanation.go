@@ -42,6 +42,9 @@ func (s *Service) ExplainJob(ctx context.Context, id string, who queue.CallerIde
 		return nil, err
 	}
 	reply.Summary = "it has ended"
+	if reply.Status.Counts[roost.Removed.String()] > 0 {
+		reply.Summary = "it was removed"
+	}
 	if reply.Status.Reason != "" {
 		reply.Summary += ": " + reply.Status.Reason
 	}
