@@ -32,8 +32,9 @@ func accountsRoutes() []route.Route {
 			Reply: view.MonthList{}, Rows: "months"},
 		{Pattern: "/v1/accounting/reports/{report}", Summary: "a report of roost report", Query: reportParams(),
 			View: view.ShowReport, Reply: view.AccountsReport{}, Rows: "lines"},
-		{Pattern: "/v1/accounting/exports/{format}", Summary: "records as csv, jsonl or xdmod, as roost sacct --export",
-			Query: exportParams(), Handle: view.Export},
+		{Pattern: "/v1/accounting/exports/{format}",
+			Summary: "records as csv, jsonl, xdmod, pbs or swf, as roost sacct --export",
+			Query:   exportParams(), Handle: view.Export},
 	}
 	for i := range all {
 		all[i].Method, all[i].Rights, all[i].Class = "GET", route.ReadScope, route.Expensive
@@ -62,7 +63,9 @@ func exportParams() []route.Param {
 	list := slices.DeleteFunc(reportParams(), func(p route.Param) bool { return p.Name == "detail" })
 	return append(list, route.Param{Name: "table",
 		Description: "of csv and jsonl: attempts (default), segments, jobs or machines"},
-		route.Param{Name: "cluster", Description: "of xdmod: the name of the cluster"})
+		route.Param{Name: "cluster", Description: "of xdmod and swf: the name of the cluster"},
+		route.Param{Name: "pseudonyms", Description: "1: replace the names of users, groups, projects and machines, " +
+			"with the key in the header Roost-Pseudonym-Key, and drop those of jobs"})
 }
 
 func reportParams() []route.Param {

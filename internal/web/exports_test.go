@@ -55,7 +55,16 @@ func TestExports(t *testing.T) {
 		!strings.Contains(text, "|c1|") {
 		t.Errorf("xdmod: %d, asked %+v: %s", code, q, text)
 	}
-	for path, want := range map[string]int{"pbs": 404, "csv2": 404, "csv?table=x": 400, "xdmod?table=jobs": 400,
+	if code, head, text := ask("pbs?month=2026-03"); code != http.StatusOK || !strings.Contains(text, ";E;") ||
+		!strings.Contains(text, ";Q;") || head.Get("Content-Disposition") != `attachment; filename="roost-pbs.txt"` {
+		t.Errorf("pbs: %d %v: %s", code, head, text)
+	}
+	if code, _, text := ask("swf?cluster=c1"); code != http.StatusOK || !strings.HasPrefix(text, "; ") ||
+		w.schedd.queries[len(w.schedd.queries)-1].Time != query.BySubmit {
+		t.Errorf("swf: %d: %s", code, text)
+	}
+	for path, want := range map[string]int{"borg": 404, "pbs?table=jobs": 400, "csv?pseudonyms=yes": 400,
+		"csv2": 404, "csv?table=x": 400, "xdmod?table=jobs": 400,
 		"csv?month=March": 400, "csv?limit=1e9": 400, "csv?days=-1": 400} {
 		if code, _, text := ask(path); code != want {
 			t.Errorf("%s: %d %s", path, code, text)
@@ -95,5 +104,42 @@ func TestNodeHistory(t *testing.T) {
 		if answer := w.do(as(w.request("GET", path, ""), cookie)); answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
 		}
+	}
+}
+
+// TestExportPseudonyms exports records with pseudonyms. With the same key they are the
+// same, and no name is among them.
+func TestExportPseudonyms(t *testing.T) {
+	w := newTestWeb(t)
+	w.schedd.text = "zebra"
+	cookie := w.logIn("ann")
+	ask := func(path, key string) (int, string) {
+		w.forgetLimits()
+		q := as(w.request("GET", "/v1/accounting/exports/"+path, ""), cookie)
+		if key != "" {
+			q.Header.Set(view.PseudonymKeyHeader, key)
+		}
+		answer := w.do(q)
+		return answer.Code, answer.Body.String()
+	}
+	for _, path := range []string{"csv?pseudonyms=1", "csv?table=jobs&pseudonyms=1",
+		"jsonl?table=machines&pseudonyms=1", "pbs?pseudonyms=1", "xdmod?pseudonyms=1"} {
+		code, text := ask(path, "0123456789abcdef")
+		_, again := ask(path, "0123456789abcdef")
+		_, other := ask(path, "")
+		hidden := strings.ReplaceAll(text, `"class":"zebra"`, "") // of machines, which stays
+		if code != http.StatusOK || strings.Contains(hidden, "zebra") || text != again || text == other {
+			t.Errorf("%s: %d\n%s\nagain\n%s\nwithout a key\n%s", path, code, text, again, other)
+		}
+		_, named := ask(strings.ReplaceAll(path, "pseudonyms=1", ""), "")
+		if !strings.Contains(named, "zebra") {
+			t.Errorf("%s has no name that a pseudonym would replace: %s", path, named)
+		}
+	}
+	if code, text := ask("csv?pseudonyms=1", "short"); code != http.StatusBadRequest {
+		t.Errorf("a short key: %d %s", code, text)
+	}
+	if code, text := ask("csv", "0123456789abcdef"); code != http.StatusBadRequest {
+		t.Errorf("a key without pseudonyms: %d %s", code, text)
 	}
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"iter"
 	"time"
@@ -32,6 +33,17 @@ func WritePBSDays(open func(name string) (io.WriteCloser, error), records PBSRec
 		err = closed
 	}
 	return n, err
+}
+
+// WritePBS writes one log of all days. Times are in the zone. It returns the number of
+// records.
+func WritePBS(w io.Writer, records PBSRecords, zone *time.Location) (int64, error) {
+	out := bufio.NewWriter(w)
+	n, err := mergePBS(records, zone, func(_ accounting.Millis, line []byte) error {
+		_, err := out.Write(line)
+		return err
+	})
+	return n, errors.Join(err, out.Flush())
 }
 
 // dayFiles writes lines to the file of their day.

@@ -34,8 +34,11 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if c.IsFlagSet("to") != (format == "pbs" || format == "borg") {
 		return frame.UsageErrorf("--export pbs and borg need --to DIRECTORY, and the others write to standard output")
 	}
-	if c.IsFlagSet("key") && format != "borg" {
-		return frame.UsageErrorf("--key is for --export borg")
+	if c.IsFlagSet("key") && format != "borg" && !c.Flag("pseudonyms") {
+		return frame.UsageErrorf("--key is for --export borg, and for --pseudonyms")
+	}
+	if c.Flag("pseudonyms") && (format == "borg" || c.IsFlagSet("table") && c.StringFlag("table") == "usage") {
+		return frame.UsageErrorf("--pseudonyms: --export borg has them anyway, and the table usage has no names")
 	}
 	if c.IsFlagSet("table") && format != "csv" && format != "jsonl" {
 		return frame.UsageErrorf("--table is for --export csv and jsonl")
@@ -43,18 +46,21 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
 	}
+	names, err := newRecordNames(c)
+	if err != nil {
+		return err
+	}
 	meter := newExportMeter(c, q, format)
-	attempts := measured(attemptRecords(c, q), meter)
-	var err error
+	attempts := names.attempts(measured(attemptRecords(c, q), meter))
 	switch format {
 	case "xdmod":
 		err = sacct.WriteXDMoD(c.Stdout, c.StringFlag("cluster"), attempts)
 	case "swf":
 		err = exportSWF(c, q, attempts)
 	case "csv", "jsonl":
-		err = exportTable(c, q, format, attempts)
+		err = exportTable(c, q, format, attempts, names)
 	case "pbs":
-		err = exportPBS(c, q, meter)
+		err = exportPBS(c, q, meter, names)
 	case "borg":
 		err = exportBorg(c, q, meter)
 	}
@@ -116,7 +122,7 @@ func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.At
 
 // exportPBS writes an accounting log of PBS for each day into a directory. The names of
 // the files are dates, and none of them is one that was there.
-func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter) error {
+func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter, names recordNames) error {
 	if q.Job != 0 {
 		return frame.UsageErrorf("--export pbs is of a time, not of a job")
 	}
@@ -127,8 +133,9 @@ func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter
 	defer dir.Close()
 	started, jobs := *q, *q
 	started.Time, jobs.Report = query.ByStart, query.Jobs
-	records := export.PBSRecords{Jobs: measured(jobRecords(c, &jobs), meter),
-		Started: measured(attemptRecords(c, &started), meter), Ended: measured(attemptRecords(c, q), meter)}
+	records := export.PBSRecords{Jobs: names.jobs(measured(jobRecords(c, &jobs), meter)),
+		Started: names.attempts(measured(attemptRecords(c, &started), meter)),
+		Ended:   names.attempts(measured(attemptRecords(c, q), meter))}
 	n, err := export.WritePBSDays(func(name string) (io.WriteCloser, error) {
 		f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {

@@ -54,7 +54,10 @@ func sacctFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "table", Value: "attempts",
 			Usage: "of csv and jsonl: write this `TABLE`, as attempts, segments, jobs, usage or machines"},
 		&ucli.StringFlag{Name: "to", Usage: "of pbs and borg: write the files into this `DIRECTORY`"},
-		&ucli.StringFlag{Name: "key", Usage: "of borg: hash names with the key in this `FILE`, not with a random one"},
+		&ucli.BoolFlag{Name: "pseudonyms",
+			Usage: "of an export: replace names of users, groups, projects and machines, and drop those of jobs"},
+		&ucli.StringFlag{Name: "key",
+			Usage: "of borg and pseudonyms: hash names with the key in this `FILE`, not with a random one"},
 		&ucli.StringFlag{Name: "cluster", Usage: "the `NAME` of the pool", Value: "roost"})
 }
 

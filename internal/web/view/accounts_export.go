@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +22,9 @@ import (
 // exportPatience bounds an export: a year of a large pool takes minutes.
 const exportPatience = time.Hour
 
-// ExportFormats are the formats of exports that are one file. Those of several files, or
-// in another order than they are read, are the command's.
-func ExportFormats() []string { return []string{"csv", "jsonl", "xdmod"} }
+// ExportFormats are the formats of exports that are one file. PBS is one log of all days,
+// and SWF has the jobs that were submitted in the time, which are read in its order.
+func ExportFormats() []string { return []string{"csv", "jsonl", "xdmod", "pbs", "swf"} }
 
 // ExportTables are the tables of an export as CSV or JSON Lines.
 func ExportTables() []string { return []string{"attempts", "segments", "jobs", "machines"} }
@@ -35,7 +37,8 @@ func Export(c *route.Call) error {
 		return fmt.Errorf("export %.40q: %w: there is %s; roost sacct --export has more", format, roost.NotFound,
 			strings.Join(ExportFormats(), ", "))
 	}
-	if table != "" && (format == "xdmod" || !slices.Contains(ExportTables(), table)) {
+	isTable := format == "csv" || format == "jsonl"
+	if table != "" && (!isTable || !slices.Contains(ExportTables(), table)) {
 		return fmt.Errorf("table %.40q: %w: csv and jsonl have %s", table, roost.Invalid,
 			strings.Join(ExportTables(), ", "))
 	}
@@ -46,21 +49,98 @@ func Export(c *route.Call) error {
 	if c.QueryValue("limit") == "" {
 		q.Limit = query.MaxLimit
 	}
-	kinds := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl",
-		"xdmod": "text/plain; charset=utf-8"}
-	names := map[string]string{"csv": "roost.csv", "jsonl": "roost.jsonl", "xdmod": "roost-xdmod.txt"}
+	records, err := exportRecordsOf(c)
+	if err != nil {
+		return err
+	}
+	kinds := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+	names := map[string]string{"csv": "roost.csv", "jsonl": "roost.jsonl", "swf": "roost.swf"}
 	begin := func() {
 		h := c.Writer.Header()
-		h.Set("Content-Type", kinds[format])
-		h.Set("Content-Disposition", `attachment; filename="`+names[format]+`"`)
+		h.Set("Content-Type", cmp.Or(kinds[format], "text/plain; charset=utf-8"))
+		h.Set("Content-Disposition", `attachment; filename="`+cmp.Or(names[format], "roost-"+format+".txt")+`"`)
 	}
 	return c.Stream(begin, func(write func([]byte) error) error {
-		to := pieceWriter(write)
-		if format == "xdmod" {
-			return sacct.WriteXDMoD(to, c.QueryValue("cluster"), attemptsOf(c, q))
-		}
-		return exportTable(c, q, to, format, table)
+		return records.write(pieceWriter(write), q, format, table)
 	})
+}
+
+// exportRecords reads the records of an export, with pseudonyms if it asks for them.
+type exportRecords struct {
+	c          *route.Call
+	pseudonyms *export.Pseudonyms // nil: with the names
+}
+
+// PseudonymKeyHeader has the key of pseudonyms. It is no parameter, because addresses are
+// logged.
+const PseudonymKeyHeader = "Roost-Pseudonym-Key"
+
+// exportRecordsOf reads whether pseudonyms are asked for. Without a key they are those of
+// no other export.
+func exportRecordsOf(c *route.Call) (r exportRecords, err error) {
+	r.c = c
+	key := c.Request.Header.Get(PseudonymKeyHeader)
+	switch c.QueryValue("pseudonyms") {
+	case "":
+		if key != "" {
+			return r, fmt.Errorf("%s: %w: it is for pseudonyms=1", PseudonymKeyHeader, roost.Invalid)
+		}
+		return r, nil
+	case "1":
+	default:
+		return r, fmt.Errorf("pseudonyms: %w: it is 1, or not there", roost.Invalid)
+	}
+	if key == "" {
+		key = rand.Text()
+	}
+	r.pseudonyms, err = export.NewPseudonyms([]byte(key))
+	return r, err
+}
+
+func (r exportRecords) attempts(q query.Query) iter.Seq2[accounting.AttemptRecord, error] {
+	all := attemptsOf(r.c, q)
+	if r.pseudonyms == nil {
+		return all
+	}
+	return r.pseudonyms.Attempts(all)
+}
+
+func (r exportRecords) jobs(q query.Query) iter.Seq2[accounting.JobEntry, error] {
+	q.Report = query.Jobs
+	all := recordsOf(r.c, q, func(l *accounting.JobEntry) (accounting.JobEntry, error) { return *l, nil })
+	if r.pseudonyms == nil {
+		return all
+	}
+	return r.pseudonyms.Jobs(all)
+}
+
+func (r exportRecords) machines(q query.Query) iter.Seq2[accounting.MachineEvent, error] {
+	all := machinesOf(r.c, query.Query{Report: query.Machines, From: q.From, To: q.To, Limit: q.Limit})
+	if r.pseudonyms == nil {
+		return all
+	}
+	return r.pseudonyms.Machines(all)
+}
+
+// write writes the records of a query in a format.
+func (r exportRecords) write(to io.Writer, q query.Query, format, table string) (err error) {
+	cluster := r.c.QueryValue("cluster")
+	switch format {
+	case "xdmod":
+		return sacct.WriteXDMoD(to, cluster, r.attempts(q))
+	case "pbs":
+		started := q
+		started.Time = query.ByStart
+		_, err = export.WritePBS(to, export.PBSRecords{Jobs: r.jobs(q), Started: r.attempts(started),
+			Ended: r.attempts(q)}, time.UTC)
+		return err
+	case "swf":
+		q.Time = query.BySubmit
+		_, err = export.WriteSWF(to, r.attempts(q), export.SWFOptions{Computer: cluster,
+			Window: accounting.TimeRange{From: q.From, To: q.To}})
+		return err
+	}
+	return r.writeTable(q, to, format, table)
 }
 
 // pieceWriter sends what is written.
@@ -73,21 +153,16 @@ func (w pieceWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func exportTable(c *route.Call, q query.Query, to io.Writer, format, table string) error {
+func (r exportRecords) writeTable(q query.Query, to io.Writer, format, table string) error {
 	switch table {
 	case "segments":
-		return writeExport(to, format, export.Segments(), export.SegmentsOf(attemptsOf(c, q)))
+		return writeExport(to, format, export.Segments(), export.SegmentsOf(r.attempts(q)))
 	case "jobs":
-		q.Report = query.Jobs
-		return writeExport(to, format, export.Jobs(), recordsOf(c, q, func(l *accounting.JobEntry) (accounting.JobEntry,
-			error) {
-			return *l, nil
-		}))
+		return writeExport(to, format, export.Jobs(), r.jobs(q))
 	case "machines":
-		q = query.Query{Report: query.Machines, From: q.From, To: q.To, Limit: q.Limit}
-		return writeExport(to, format, export.Machines(), machinesOf(c, q))
+		return writeExport(to, format, export.Machines(), r.machines(q))
 	}
-	return writeExport(to, format, export.Attempts(), attemptsOf(c, q))
+	return writeExport(to, format, export.Attempts(), r.attempts(q))
 }
 
 func writeExport[T any](to io.Writer, format string, t *export.Table[T], rows iter.Seq2[T, error]) (err error) {
