@@ -4,10 +4,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/flags.sh
-# Most tests of daemons wait for the larger part of their time: for leases, elections,
-# intervals and restarts. So three a core run together, which keeps the cores busy until
-# the last test; with half of them a core was idle. The longest package begins first.
-tests=$((3 * $(nproc)))
+# So many tests of daemons at a time keep the cores busy. More would only be slower each,
+# and meet limits of time that a user never meets. The longest package begins first.
+tests=$((3 * $(nproc) / 2))
 packages=$(($(nproc) + 1))
 [ $# -gt 0 ] || set -- ./internal/e2e ./...
 log=$(mktemp)
