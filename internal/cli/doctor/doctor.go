@@ -148,7 +148,6 @@ func examinePool(c *frame.Invocation) (findings []checkResult, dir string) {
 	findings = append(findings, examineNodes(c, h))
 	if h.GetCollectorOk() {
 		findings = append(append(findings, examineGPUs(c)...), examineNames(c)...)
-		findings = append(findings, examineClock(h.GetCollector(), scheddClockProbe(c))...)
 	}
 	for _, p := range h.GetProblems() {
 		findings = append(findings, checkResult{"pool", levelWarning, p, ""})

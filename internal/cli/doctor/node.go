@@ -60,10 +60,6 @@ func examineCollectors(c *frame.Invocation, n *config.Node, id *rpc.Identity) (f
 		err := checkCollector(c, addr, id)
 		if err == nil {
 			findings = append(findings, checkResult{"collector", levelOK, "answers at " + addr, ""})
-			if ask, done, err := collectorClockProbe(c, addr, id); err == nil {
-				findings = append(findings, examineClock(addr, ask)...)
-				done()
-			}
 			continue
 		}
 		findings = append(findings, checkResult{"collector", levelWarning, fmt.Sprintf("%s: %s", addr,
