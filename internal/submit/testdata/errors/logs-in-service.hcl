@@ -1,5 +1,5 @@
 job "web" {
-  command = "/bin/true"
+  command = ["/bin/true"]
   service {
     logs {
       size = "10MiB"
