@@ -125,9 +125,13 @@ func (h *hostPool) executableIsBusy() {
 		)))
 	}
 	for _, id := range jobs {
-		// the last ones may be kept from the machine on which the first ones have failed
+		// the last ones may be kept from the machine on which the first ones have failed,
+		// before they have run there at all
 		h.awaitTrue(id+" has failed", func() bool {
 			now := h.showTask(id)
+			if now.Attempt == 0 && now.State == "idle" && id != jobs[0] {
+				return strings.Contains(h.mustAs("show", id), "is kept apart from its tasks, which keep failing there")
+			}
 			return now.Attempt >= 2 || now.Attempt == 1 && now.State == "idle" || now.State == "held"
 		})
 	}
