@@ -90,6 +90,7 @@ func (h *cellHostPool) usersActInQueue() {
 	h.mustAs("hold", id)
 	h.awaitTrue("it is held", func() bool { return h.countInQueue(id, "held") == 1 })
 	h.mustAs("release", id)
+	h.administratorActsInQueue(id)
 	h.mustAs("rm", id)
 	if _, stderr, code = h.runAs(someone, "wait", id); code == 0 || !strings.Contains(stderr, "1 of 1 task done") {
 		h.Errorf("wait for a removed job of the queue: %d, %s", code, stderr)
@@ -97,6 +98,34 @@ func (h *cellHostPool) usersActInQueue() {
 	h.servicesChooseQueue()
 	h.runLargeScript()
 	h.runStoredFiles()
+}
+
+// administratorActsInQueue has a user with the capability hold and release a job of
+// somebody else. Without the capability that is refused. The job's events name the
+// administrator.
+func (h *cellHostPool) administratorActsInQueue(id string) {
+	admin := commandUser{12346, 12346}
+	h.administer("central1", "admin", "give", "--force", "12346@submit", "jobs")
+	h.awaitTrue("an administrator holds a job in the queue", func() bool {
+		_, _, code := h.runAs(admin, "hold", id)
+		return code == 0
+	})
+	h.awaitTrue("it is held", func() bool { return h.countInQueue(id, "held") == 1 })
+	if _, stderr, code := h.runAs(admin, "release", id); code != 0 {
+		h.Errorf("an administrator releases a job in the queue: %d, %s", code, stderr)
+	}
+	h.awaitTrue("the administrator reads its output", func() bool {
+		stdout, _, code := h.runAs(admin, "logs", id)
+		return code == 0 && stdout == "written\n"
+	})
+	if out := h.mustAs("show", "--events", "0", id); !strings.Contains(out, "by 12346@submit") {
+		h.Errorf("roost show does not name the administrator:\n%s", out)
+	}
+	h.administer("central1", "admin", "rm", "12346@submit")
+	h.awaitTrue("the capability is gone", func() bool {
+		_, stderr, code := h.runAs(admin, "hold", id)
+		return code != 0 && strings.Contains(stderr, "lacks the capability")
+	})
 }
 
 // runStoredFiles submits jobs whose files are stored. They need no directory of the

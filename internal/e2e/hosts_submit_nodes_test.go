@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -82,6 +83,7 @@ func TestManySchedds(t *testing.T) {
 		}
 	}
 	h.remoteJobCommands()
+	h.administratorActs()
 	h.scheddIsKilled()
 	h.scheddIsStopped()
 	h.nodeIsCutOff()
@@ -113,6 +115,41 @@ func (h *submitNodesPool) remoteJobCommands() {
 	if code != 0 || !strings.Contains(out, h.ids["s1"]) || strings.Contains(out, id) {
 		h.Errorf("roost jobs --here: exit %d, %s%s", code, out, errs)
 	}
+}
+
+// administratorActs has a user of s1 hold and release a job of somebody else at s2. The
+// user must have the capability for that. The job's events name the administrator. A user
+// of that name at s3 is somebody else.
+func (h *submitNodesPool) administratorActs() {
+	id, admin := h.ids["s2"], commandUser{12346, 12346}
+	h.administer("central", "admin", "give", "--force", "12346@s1", "jobs")
+	h.awaitTrue("an administrator at s1 holds a job of s2", func() bool {
+		_, _, code := h.at["s1"].runAs(admin, "hold", id)
+		return code == 0
+	})
+	h.awaitTrue("it is held", func() bool { return h.at["s2"].showTask(id).State == "held" })
+	if _, errs, code := h.at["s3"].runAs(admin, "release", id); code == 0 || !strings.Contains(errs, "in s2's queue") {
+		h.Errorf("a user of s3 releases it: exit %d, %s", code, errs)
+	}
+	if _, errs, code := h.at["s2"].runAs(someone, "release", id); code == 0 ||
+		!strings.Contains(errs, "12346@s1 holds it") {
+		h.Errorf("its owner releases it: exit %d, %s", code, errs)
+	}
+	if _, errs, code := h.at["s1"].runAs(admin, "release", id); code != 0 {
+		h.Errorf("the administrator releases it: exit %d, %s", code, errs)
+	}
+	out := h.at["s2"].mustAs("show", "--events", "0", id)
+	for _, want := range []string{`held +by 12346@s1`, `released +by 12346@s1`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			h.Errorf("roost show has no %q:\n%s", want, out)
+		}
+	}
+	h.administer("central", "admin", "rm", "12346@s1")
+	h.awaitTrue("the capability is gone", func() bool {
+		_, errs, code := h.at["s1"].runAs(admin, "hold", id)
+		h.at["s1"].runAs(admin, "release", id)
+		return code != 0 && strings.Contains(errs, "in s2's queue")
+	})
 }
 
 // checkUnreachable checks that a list from s1 comes soon, has the job of s2, and names

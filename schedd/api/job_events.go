@@ -34,10 +34,11 @@ func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIde
 	to func(*wire.JobEvent) error) error {
 	var found []selectionTarget
 	var names queue.TaskNames
+	owner := ""
 	if err := s.callLoopDurable(ctx, func(time.Time) {
 		found = s.wordTargets(id, selectionFilter{}, who, false) // what is decided by now is to be told
 		if len(found) == 1 {
-			names = s.queue.TaskNames(found[0].Job.Seq)
+			names, owner = s.queue.TaskNames(found[0].Job.Seq), s.queue.JobOwner(found[0].Job.Seq)
 		}
 	}); err != nil {
 		return err
@@ -65,14 +66,10 @@ func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIde
 		if t, err = past.LocateTasks(t); err != nil {
 			return err
 		}
-		names = past.TaskNames(t.Job.Seq)
+		names, owner = past.TaskNames(t.Job.Seq), past.JobOwner(t.Job.Seq)
 	}
-	owner := ""
 	for i := range events {
 		e := &events[i]
-		if e.Type == queue.Submitted && e.Submission != nil {
-			owner = e.Submission.Owner
-		}
 		if !concernsTarget(e, t) {
 			continue
 		}

@@ -86,6 +86,14 @@ type TaskStatus struct {
 	Resize         string             // what becomes of the size of its live attempt; empty: nothing
 }
 
+// JobOwner returns the user who submitted a job; empty for a job that is not here.
+func (q statusView) JobOwner(seq uint64) string {
+	if j := q.jobs[seq]; j != nil {
+		return j.submission.owner
+	}
+	return ""
+}
+
 // Status tells how a job stands.
 func (q statusView) Status(seq uint64) (JobStatus, bool) {
 	j := q.jobs[seq]
