@@ -18,7 +18,8 @@ import (
 // Pseudonyms replaces names in records that leave the site. They are those of users,
 // groups, projects and machines. What users wrote is dropped: names of jobs, commands,
 // directories and reasons. The same key gives the same pseudonyms, in each export;
-// without the key nobody finds out whose they are by trying names.
+// without the key nobody finds out whose they are by trying names. nil leaves records as
+// they are.
 type Pseudonyms struct{ key []byte }
 
 // NewPseudonyms returns the pseudonyms of a key of 16 bytes or more.
@@ -78,6 +79,9 @@ func (h nameHash) job(j accounting.JobEntry) accounting.JobEntry {
 
 // Jobs returns jobs with pseudonyms.
 func (p *Pseudonyms) Jobs(all iter.Seq2[accounting.JobEntry, error]) iter.Seq2[accounting.JobEntry, error] {
+	if p == nil {
+		return all
+	}
 	return replaced(all, p.hash().job)
 }
 
@@ -85,6 +89,9 @@ func (p *Pseudonyms) Jobs(all iter.Seq2[accounting.JobEntry, error]) iter.Seq2[a
 func (p *Pseudonyms) Attempts(all iter.Seq2[accounting.AttemptRecord, error]) iter.Seq2[accounting.AttemptRecord,
 	error,
 ] {
+	if p == nil {
+		return all
+	}
 	h := p.hash()
 	return replaced(all, func(a accounting.AttemptRecord) accounting.AttemptRecord {
 		a.Node, a.Reason = h.of("node", a.Node), ""
@@ -98,6 +105,9 @@ func (p *Pseudonyms) Attempts(all iter.Seq2[accounting.AttemptRecord, error]) it
 
 // Machines returns changes of machines with pseudonyms.
 func (p *Pseudonyms) Machines(all iter.Seq2[accounting.MachineEvent, error]) iter.Seq2[accounting.MachineEvent, error] {
+	if p == nil {
+		return all
+	}
 	h := p.hash()
 	return replaced(all, func(m accounting.MachineEvent) accounting.MachineEvent {
 		m.Node, m.By, m.Reason = h.of("node", m.Node), h.of("user", m.By), ""

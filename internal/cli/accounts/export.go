@@ -46,12 +46,12 @@ func exportAttempts(c *frame.Invocation, q *query.Query, format string) error {
 	if !c.IsFlagSet("limit") {
 		q.Limit = query.MaxLimit
 	}
-	names, err := newRecordNames(c)
+	names, err := exportPseudonyms(c)
 	if err != nil {
 		return err
 	}
 	meter := newExportMeter(c, q, format)
-	attempts := names.attempts(measured(attemptRecords(c, q), meter))
+	attempts := names.Attempts(measured(attemptRecords(c, q), meter))
 	switch format {
 	case "xdmod":
 		err = sacct.WriteXDMoD(c.Stdout, c.StringFlag("cluster"), attempts)
@@ -122,7 +122,7 @@ func attemptRecords(c *frame.Invocation, q *query.Query) iter.Seq2[accounting.At
 
 // exportPBS writes an accounting log of PBS for each day into a directory. The names of
 // the files are dates, and none of them is one that was there.
-func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter, names recordNames) error {
+func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter, names *export.Pseudonyms) error {
 	if q.Job != 0 {
 		return frame.UsageErrorf("--export pbs is of a time, not of a job")
 	}
@@ -133,9 +133,9 @@ func exportPBS(c *frame.Invocation, q *query.Query, meter *progressbar.WorkMeter
 	defer dir.Close()
 	started, jobs := *q, *q
 	started.Time, jobs.Report = query.ByStart, query.Jobs
-	records := export.PBSRecords{Jobs: names.jobs(measured(jobRecords(c, &jobs), meter)),
-		Started: names.attempts(measured(attemptRecords(c, &started), meter)),
-		Ended:   names.attempts(measured(attemptRecords(c, q), meter))}
+	records := export.PBSRecords{Jobs: names.Jobs(measured(jobRecords(c, &jobs), meter)),
+		Started: names.Attempts(measured(attemptRecords(c, &started), meter)),
+		Ended:   names.Attempts(measured(attemptRecords(c, q), meter))}
 	n, err := export.WritePBSDays(func(name string) (io.WriteCloser, error) {
 		f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {

@@ -17,7 +17,7 @@ func exportTables() []string { return []string{"attempts", "segments", "jobs", "
 // exportTable writes the table that the flags name. Jobs and usage are those of the jobs
 // that were submitted in the time.
 func exportTable(c *frame.Invocation, q *query.Query, format string,
-	attempts iter.Seq2[accounting.AttemptRecord, error], names recordNames) error {
+	attempts iter.Seq2[accounting.AttemptRecord, error], names *export.Pseudonyms) error {
 	table, other := c.StringFlag("table"), *q
 	if !slices.Contains(exportTables(), table) {
 		return frame.UsageErrorf("--table: %q is none of %s", table, strings.Join(exportTables(), ", "))
@@ -30,13 +30,13 @@ func exportTable(c *frame.Invocation, q *query.Query, format string,
 		return writeTable(c, format, export.Segments(), export.SegmentsOf(attempts))
 	case "jobs":
 		other.Report = query.Jobs
-		return writeTable(c, format, export.Jobs(), names.jobs(jobRecords(c, &other)))
+		return writeTable(c, format, export.Jobs(), names.Jobs(jobRecords(c, &other)))
 	case "usage":
 		other.Report = query.Hours
 		return writeTable(c, format, export.Usage(), usageWindows(c, &other))
 	case "machines":
 		other.Report = query.Machines
-		return writeTable(c, format, export.Machines(), names.machines(machineEvents(c, &other)))
+		return writeTable(c, format, export.Machines(), names.Machines(machineEvents(c, &other)))
 	}
 	return writeTable(c, format, export.Attempts(), attempts)
 }

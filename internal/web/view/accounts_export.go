@@ -98,28 +98,19 @@ func exportRecordsOf(c *route.Call) (r exportRecords, err error) {
 }
 
 func (r exportRecords) attempts(q query.Query) iter.Seq2[accounting.AttemptRecord, error] {
-	all := attemptsOf(r.c, q)
-	if r.pseudonyms == nil {
-		return all
-	}
-	return r.pseudonyms.Attempts(all)
+	return r.pseudonyms.Attempts(attemptsOf(r.c, q))
 }
 
 func (r exportRecords) jobs(q query.Query) iter.Seq2[accounting.JobEntry, error] {
 	q.Report = query.Jobs
-	all := recordsOf(r.c, q, func(l *accounting.JobEntry) (accounting.JobEntry, error) { return *l, nil })
-	if r.pseudonyms == nil {
-		return all
-	}
-	return r.pseudonyms.Jobs(all)
+	return r.pseudonyms.Jobs(recordsOf(r.c, q, func(l *accounting.JobEntry) (accounting.JobEntry, error) {
+		return *l, nil
+	}))
 }
 
 func (r exportRecords) machines(q query.Query) iter.Seq2[accounting.MachineEvent, error] {
-	all := machinesOf(r.c, query.Query{Report: query.Machines, From: q.From, To: q.To, Limit: q.Limit})
-	if r.pseudonyms == nil {
-		return all
-	}
-	return r.pseudonyms.Machines(all)
+	return r.pseudonyms.Machines(machinesOf(r.c, query.Query{Report: query.Machines, From: q.From, To: q.To,
+		Limit: q.Limit}))
 }
 
 // write writes the records of a query in a format.

@@ -159,7 +159,7 @@ const maxOrderText = 512
 func (s *rowSort[R]) add(row R) {
 	key := s.key(&row)
 	key.Name = s.name(&row)
-	key.Text = key.Text[:min(len(key.Text), maxOrderText)]
+	key.Text = strings.ToValidUTF8(key.Text[:min(len(key.Text), maxOrderText)], "") // as a cursor has it
 	if s.after != nil && s.compare(key, *s.after) <= 0 {
 		return
 	}
