@@ -2,7 +2,6 @@ package criu
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // CheckResult states whether a CRIU works on this machine.
@@ -32,30 +30,26 @@ type CheckResult struct {
 // selfTestTimeout bounds the self-test, which usually takes a third of a second.
 const selfTestTimeout = 30 * time.Second
 
-// cachedCheckName is the file of the last result, in the directory that Check gets.
-const cachedCheckName = "criu.verdict"
-
-// cachedCheck is a result with everything that it depends on.
-type cachedCheck struct {
-	Kernel  string
-	Changed time.Time // modification time of the program
-	Verdict CheckResult
-}
-
-// Check tests whether the CRIU at path works on this kernel. "criu check" is not
+// Check tests whether the CRIU at path works on this machine. "criu check" is not
 // sufficient: versions before 4.2 pass it on Linux 6.16 and fail on the first TCP socket.
-// So an agent dumps and restores a process that listens on TCP, which takes a third of a
-// second. The result is stored in dir, and the test is repeated only when kernel, version
-// or program have changed.
-func Check(ctx context.Context, exe, path, dir string) CheckResult {
+// So an agent dumps and restores a process that listens on TCP, in a directory below dir.
+// That takes a third of a second of a core. The result is stored in the file cache, such
+// as MachineCache, and nothing is run as long as the stored one is valid. Without a file
+// the test is made each time.
+func Check(ctx context.Context, exe, path, dir, cache string) CheckResult {
 	v := CheckResult{Path: path}
 	if os.Geteuid() != 0 {
 		v.Why = "only root can dump and restore"
 		return v
 	}
-	info, err := os.Stat(path)
+	key, err := newCheckKey(path)
 	if err == nil {
 		err = checkRootOwned(path)
+	}
+	if err == nil && cache != "" {
+		if last, ok := readCheck(cache, key, time.Now()); ok {
+			return last
+		}
 	}
 	if err == nil {
 		v.Version, err = criuVersion(ctx, path)
@@ -63,13 +57,6 @@ func Check(ctx context.Context, exe, path, dir string) CheckResult {
 	if err != nil {
 		v.Why = err.Error()
 		return v
-	}
-	now := cachedCheck{kernelRelease(), info.ModTime(), v}
-	file := filepath.Join(dir, cachedCheckName)
-	var last cachedCheck
-	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &last) == nil && last.Kernel == now.Kernel &&
-		last.Changed.Equal(now.Changed) && last.Verdict.Path == path && last.Verdict.Version == v.Version {
-		return last.Verdict
 	}
 	work, err := os.MkdirTemp(dir, "criu-")
 	if err == nil {
@@ -81,21 +68,10 @@ func Check(ctx context.Context, exe, path, dir string) CheckResult {
 	if v.Works = err == nil; err != nil {
 		v.Why = err.Error()
 	}
-	now.Verdict = v
-	if ctx.Err() == nil {
-		if text, err := json.Marshal(now); err == nil {
-			atomicfile.Write(file, text, 0o600) // if it cannot be stored, it is found out again
-		}
+	if ctx.Err() == nil && cache != "" {
+		writeCheck(cache, key, time.Now(), v)
 	}
 	return v
-}
-
-func kernelRelease() string {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(name.Release[:])
 }
 
 func criuVersion(ctx context.Context, path string) (string, error) {

@@ -62,11 +62,7 @@ func requireSandbox(t testing.TB) string {
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	dir := filepath.Join(os.TempDir(), "roost-criu-verdict")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if v := Check(t.Context(), "/proc/self/exe", path, dir); !v.Works {
+	if v := Check(t.Context(), "/proc/self/exe", path, os.TempDir(), MachineCache); !v.Works {
 		t.Skipf("SKIPPED: CRIU %s does not work here: %s", v.Version, v.Why)
 	}
 	return path

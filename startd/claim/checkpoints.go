@@ -73,7 +73,7 @@ func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 	default:
 		ctx, stop := context.WithTimeout(context.Background(), checkpointCheckTimeout)
 		defer stop()
-		m.criu = criu.Check(ctx, userfiles.SelfExecutable, path, m.dir)
+		m.criu = criu.Check(ctx, userfiles.SelfExecutable, path, m.dir, criu.MachineCache)
 	}
 	if !m.criu.Works {
 		m.log.Warn("no checkpoints of processes are taken", "why", m.criu.Why)

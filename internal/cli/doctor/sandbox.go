@@ -93,7 +93,7 @@ func examineCRIU(ctx context.Context) checkResult {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
 	defer cancel()
-	v := criu.Check(ctx, "/proc/self/exe", path, dir)
+	v := criu.Check(ctx, "/proc/self/exe", path, dir, "")
 	if !v.Works {
 		return checkResult{"criu", levelWarning, fmt.Sprintf("%s %s does not work on this kernel (%s): %s", path,
 			v.Version, firstLine(v.Why), without), "scripts/criu.sh installs one that works"}
