@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -124,27 +122,6 @@ func (s *faultPool) runUser(ctx context.Context, u int) {
 		}
 		waitReal(ctx, 60*time.Millisecond)
 	}
-}
-
-// maxBacklog is the number of tasks that have not ended at which the users submit no
-// more: what remains at the last fault takes far less than the minute of P9, also on a
-// slow machine.
-const maxBacklog = 60
-
-// backlog counts the acknowledged tasks that have not written that they ended.
-func (s *faultPool) backlog() (tasks int) {
-	ended := map[string]bool{}
-	for line := range s.countRuns() {
-		if of, ok := strings.CutPrefix(line, "end "); ok {
-			ended[strings.Fields(of)[0]] = true
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.acknowledged {
-		tasks += n
-	}
-	return tasks - len(ended)
 }
 
 // holdJob holds a job for a moment. Between the acknowledgement and the release no
@@ -466,24 +443,6 @@ func (s *faultPool) auditLog(id string, tasks int) {
 	if err != io.EOF || len(completed) != tasks {
 		s.Errorf("P3: %s: %d of %d tasks have a completion in the log (%v)", id, len(completed), tasks, err)
 	}
-}
-
-// countRuns counts the lines that the tasks wrote.
-func (s *faultPool) countRuns() map[string]int {
-	lines := map[string]int{}
-	f, err := os.Open(filepath.Join(s.ledger, "runs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return lines // nothing has started yet
-	}
-	if err != nil {
-		s.Error(err)
-		return lines
-	}
-	defer f.Close()
-	for scan := bufio.NewScanner(f); scan.Scan(); {
-		lines[scan.Text()]++
-	}
-	return lines
 }
 
 // checkNoProcesses checks that no process of the pool or a task is left after the pool
