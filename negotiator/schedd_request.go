@@ -31,6 +31,7 @@ type scheddState struct {
 	awaitedPolicy     uint64        // version of the last policy that it was sent in this session
 	confirmedPolicy   uint64        // version of the last policy that it has confirmed
 	sentAllRequests   bool          // it has reported all requests in this session
+	namesSubmitHosts  bool          // it has jobs of other submit nodes, and may say of which
 	// what ran at the end of its last session, until it has reported all requests in this
 	// one
 	lastRunning []cellstate.RunningTasks

@@ -54,7 +54,9 @@ func (s *grpcService) Negotiate(stream scheddStream) error {
 	}
 	name, mail := hello.GetName(), newSendQueue()
 	if derr := s.loop.runInLoop(ctx, func(now time.Time) {
-		err = s.loop.onJoined(now, hello, mail)
+		if err = s.loop.onJoined(now, hello, mail); err == nil {
+			s.loop.cell.schedds[name].namesSubmitHosts = mayNameSubmitHosts(stream.Context(), name)
+		}
 	}); derr != nil || err != nil {
 		return cmp.Or(derr, err)
 	}

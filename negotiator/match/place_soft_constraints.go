@@ -36,6 +36,7 @@ func (c *RequestClass) readSoftConstraints() (err error) {
 			roost.Invalid)
 	}
 	c.Job, _ = c.Ad.Str(roost.AttrJobID)
+	c.SubmitHost, _ = c.Ad.Str(roost.AttrSubmitHost)
 	c.StaticPorts = portList(c.Ad, roost.AttrStaticPorts)
 	if c.PortCapabilities, err = c.stringList(roost.AttrPortCapabilities, maxPortCapabilities); err != nil {
 		return err

@@ -28,6 +28,7 @@ type RequestClass struct {
 	Job               string         // the job whose units Spread counts, "12.host"
 	StaticPorts       []uint16       // numbers that its ports must have, sorted
 	PortCapabilities  []string       // capabilities that its owner needs for its ports
+	SubmitHost        string         // the owner's submit node, if the ad names it
 	PreferredPackages []string       // packages that it prefers to find on the machine
 	Prefer            []classad.Expr // expressions that improve a machine's score if they hold
 

@@ -53,8 +53,10 @@ func portKey(ports []roost.PortRequest) string {
 }
 
 // describePorts writes into a request's ad which numbers its ports must have. Only the
-// job that has had one of them on a machine may have it there again for a while.
-func describePorts(ad *classad.Ad, ports []roost.PortRequest, job roost.JobID) {
+// job that has had one of them on a machine may have it there again for a while. Where a
+// capability is needed, the ad names the submit node whose user must have it, if that is
+// not the job's own host: the queue of the cell has jobs of all submit nodes.
+func describePorts(ad *classad.Ad, ports []roost.PortRequest, job roost.JobID, submitHost string) {
 	var numbers []classad.Value
 	for _, p := range ports {
 		if p.Static != 0 {
@@ -63,6 +65,9 @@ func describePorts(ad *classad.Ad, ports []roost.PortRequest, job roost.JobID) {
 	}
 	if needed := roost.PortCapabilities(ports); len(needed) > 0 {
 		ad.SetStrings(roost.AttrPortCapabilities, needed)
+		if submitHost != "" && submitHost != job.Host {
+			ad.SetString(roost.AttrSubmitHost, submitHost)
+		}
 	}
 	if len(numbers) > 0 {
 		ad.SetValue(roost.AttrStaticPorts, classad.ListValue(numbers...))

@@ -95,7 +95,7 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	if p.Reservation != "" {
 		ad.SetString(roost.AttrReservation, p.Reservation)
 	}
-	describePorts(ad, p.Ports, job)
+	describePorts(ad, p.Ports, job, p.SubmitHost)
 	if p.GangSize > 1 {
 		ad.SetInt(roost.AttrGangSize, int64(p.GangSize))
 	}

@@ -56,3 +56,25 @@ func TestSubstituter(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestRequestNamesSubmitHost checks which requests name the submit node of their owner.
+// Those are for ports that need a capability, in the queue of the cell only.
+func TestRequestNamesSubmitHost(t *testing.T) {
+	for _, test := range []struct{ ports, queue, want string }{
+		{`{[Name = "a"; Host = "*"]}`, "pool", "n1"},
+		{`{[Name = "a"; Host = "*"]}`, "n1", ""},
+		{`{[Name = "a"]}`, "pool", ""},
+	} {
+		spec, err := ReadSpec(parseAd(t, `Cmd = "x"; SubmitHost = "n1"; Ports = `+test.ports))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ad, err := classad.Parse(spec.RequestAd("ann", 7, roost.JobID{Seq: 1, Host: test.queue}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := ad.Str(roost.AttrSubmitHost); got != test.want {
+			t.Errorf("ports %s in the queue of %s: it names %q, want %q", test.ports, test.queue, got, test.want)
+		}
+	}
+}
