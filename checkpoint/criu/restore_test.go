@@ -61,7 +61,7 @@ c, _ = s.accept()
 for i in range(200):
     c.send(b"%d" % i)
     print("line", c.recv(100).decode(), flush=True)
-    time.sleep(0.004)
+    time.sleep(0.02)
 print("sum", 199 * 200 // 2 * 10)
 '`
 

@@ -151,7 +151,7 @@ func (p *Pool) Output() string {
 }
 
 // readyTimeout is how long a pool may take to start. Usually it takes about a second.
-const readyTimeout = time.Minute
+const readyTimeout = 2 * time.Minute
 
 // AwaitReady waits until every daemon serves and all nodes are known.
 func (p *Pool) AwaitReady(ctx context.Context) error {
@@ -160,8 +160,10 @@ func (p *Pool) AwaitReady(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if n, err := p.machines(ctx); err == nil && n >= p.Nodes {
-			return nil
+		if st, err := p.State(); err == nil && st.Ready {
+			if n, err := p.machines(ctx); err == nil && n >= p.Nodes {
+				return nil
+			}
 		}
 		select {
 		case <-tick.C:

@@ -34,7 +34,7 @@ type RunOptions struct {
 
 const (
 	defaultStopTimeout = 75 * time.Second // a startd checkpoints its tasks; systemd waits longer
-	startTimeout       = 30 * time.Second // how long a strict master waits until all daemons serve
+	startTimeout       = 90 * time.Second // how long a strict master waits until all daemons serve
 	sweepTimeout       = 10 * time.Second
 )
 
