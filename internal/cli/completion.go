@@ -157,18 +157,27 @@ func dialectWords() (list []frame.CompletionItem) {
 // maxJobWords bounds how many jobs are offered.
 const maxJobWords = 50
 
-// jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing
-// to say.
+// jobWords offers the user's jobs of all queues of the pool. Those of other schedds and
+// of the cell's own queue have the name of their queue. Without a pool there is nothing
+// to offer, and nothing to say.
 func jobWords(c *frame.Invocation) []frame.CompletionItem {
 	list := []frame.CompletionItem{{Word: "last", Description: "your newest job"}}
-	found, err := c.QueryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true,
+	found, _, err := c.QueryPool("", &wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true,
 		Limit: maxJobWords})
-	if err != nil {
+	if err != nil || len(found) == 0 {
 		return list
 	}
+	own, err := c.ServerName()
+	if err != nil {
+		own = "" // every id is complete then
+	}
 	for _, s := range found {
-		id, _, _ := strings.Cut(s.GetId(), ".")
-		list = append(list, frame.CompletionItem{Word: strings.TrimSuffix(id, "[]"),
+		number, host, _ := strings.Cut(s.GetId(), ".")
+		word := strings.TrimSuffix(number, "[]")
+		if host != own {
+			word += "." + host
+		}
+		list = append(list, frame.CompletionItem{Word: word,
 			Description: document.PrintableText(s.GetName()) + ", " + document.StateOf(s)})
 	}
 	return list

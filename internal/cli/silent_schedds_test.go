@@ -21,6 +21,8 @@ func TestSilentSchedds(t *testing.T) {
 		{"roost jobs --here", true, 0, "", "64.pool"},
 		{"roost jobs --json", true, 0, "", `"unreachable": [`},
 		{"roost history", true, 0, "n3 did not answer within 2s: its jobs are not shown\n", "61.pool"},
+		{"roost top --all", true, 0, "n3 did not answer within 2s: its jobs are not shown\n", "63[1]"},
+		{"roost top --all --json", true, 0, "", `"unreachable": [`},
 		{"roost nodes", true, 0, "n3 did not answer within 2s: its jobs are not shown\n", "n10"},
 		{"roost show 5.n3", false, 69, "roost: n3 did not answer within 2s\n", ""},
 		{"qstat", true, 0, "n3 did not answer within 2s: its jobs are not shown\n", "64.pool"},

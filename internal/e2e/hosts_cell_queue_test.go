@@ -81,6 +81,11 @@ func (h *cellHostPool) usersActInQueue() {
 		!strings.Contains(stderr, "only its owner") {
 		h.Errorf("another user enters a task of the queue: %d, %s", code, stderr)
 	}
+	for _, args := range [][]string{{"top", "--once"}, {"words", "--", "show", ""}} {
+		if out := h.mustAs(args...); !strings.Contains(out, id) {
+			h.Errorf("roost %s does not know job %s of the queue:\n%s", args[0], id, out)
+		}
+	}
 	for _, verb := range []string{"hold", "rm", "logs"} {
 		_, stderr, code := h.runAs(commandUser{12346, 12346}, verb, id)
 		if code == 0 || !strings.Contains(stderr, "lacks the capability") {

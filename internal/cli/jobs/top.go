@@ -95,6 +95,7 @@ type topView struct {
 	order     func(a, b taskRates) int
 	lastRates map[string]*scheddapi.JobStatus // of each task, the measurement before
 	cores     map[string]taskRates            // and what followed from it, while there is no newer one
+	missing   []frame.UnreachableSchedd       // schedds that did not answer last time
 }
 
 func showTop(c *frame.Invocation) error {
@@ -113,6 +114,7 @@ func showTop(c *frame.Invocation) error {
 	case c.WantsJSON():
 		return m.printJSON(tasks)
 	case c.Flag("once") || !c.OutScreen.Terminal:
+		c.PrintUnreachable(m.missing)
 		if len(tasks) == 0 {
 			fmt.Fprintln(c.Stderr, "nothing is running")
 			return nil
@@ -123,12 +125,13 @@ func showTop(c *frame.Invocation) error {
 	return m.runLive(tasks)
 }
 
-// queryTasks asks what runs, in order.
+// queryTasks asks all schedds what runs, in order. The cell's own queue is one of them.
 func (m *topView) queryTasks() ([]taskRates, error) {
-	found, err := m.QueryJobs(&scheddapi.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
+	found, missing, err := m.QueryPool("", &scheddapi.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
 	if err != nil {
 		return nil, err
 	}
+	m.missing = missing
 	seen := make(map[string]*scheddapi.JobStatus, len(found))
 	var tasks []taskRates
 	for _, s := range found {
@@ -224,6 +227,9 @@ func (m *topView) readWindowSize() int {
 func (m *topView) render(tasks []taskRates, limit int) string {
 	var b bytes.Buffer
 	line := m.summaryLine(tasks)
+	for _, s := range m.missing {
+		line += "   without " + s.Node
+	}
 	if m.OutScreen.Width > 0 {
 		line = frame.TruncateText(line, m.OutScreen.Width)
 	}

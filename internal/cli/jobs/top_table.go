@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // Shares of what was asked for from which use stands out.
@@ -107,11 +108,11 @@ func sizeText(b roost.Bytes) string {
 
 // printJSON prints all tasks as records, as other commands do.
 func (m *topView) printJSON(tasks []taskRates) error {
-	records := make([]document.Job, len(tasks))
+	found := make([]*scheddapi.JobStatus, len(tasks))
 	for i, g := range tasks {
-		records[i] = document.JobOf(g.JobStatus, true)
+		found[i] = g.JobStatus
 	}
-	return frame.PrintJSON(m.Stdout, frame.JSONDocument{"tasks": records})
+	return jobsJSON(m.Invocation, "tasks", found, m.missing, true)
 }
 
 // oneDecimal is a number of cores or GPUs.
