@@ -16,11 +16,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // DefaultFile is the node file of a host that belongs to a pool.
-const DefaultFile = "/etc/roost/node.hcl"
+const DefaultFile = pooldir.SystemNodeFile
 
 // Bounds on a node file. The parser is recursive, so nesting is checked before.
 const (

@@ -12,6 +12,8 @@ const (
 	SocketName   = pooldir.SocketName
 	GuardSocket  = pooldir.GuardSocket
 	SystemRunDir = pooldir.SystemRunDir
+
+	UpNodeFileHeader = pooldir.UpNodeFileHeader
 )
 
 // PoolDir returns the directory of a personal pool, see pooldir.PoolDir.

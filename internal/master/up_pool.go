@@ -114,7 +114,7 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 		// others cannot enter the directory of the pool: its daemons are all its user's
 		node.Web = &config.WebSettings{Listen: []string{address}, User: upUser()}
 	}
-	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"),
+	text := append([]byte(config.UpNodeFileHeader+"\n"),
 		config.Write(node)...)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/owner"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
@@ -122,9 +123,9 @@ func examinePool(c *frame.Invocation) (findings []checkResult, dir string) {
 				return findings, dir
 			}
 		}
-		cure := "look at the logs in the pool's directory, or start it again with: roost up"
-		if !c.IsConnected() {
-			cure = "start one with: roost up"
+		cure := pooldir.StartAdvice(c.StringFlag("dir"), c.Getenv)
+		if c.IsConnected() {
+			cure = "look at the logs in the pool's directory; " + cure
 		}
 		if errors.Is(frame.DecodeError(err), roost.PermissionDenied) {
 			cure = "ask the pool's owner, or start your own with: roost up"

@@ -28,6 +28,7 @@ func (c *Invocation) ConnectSchedd() (*scheddapi.ScheddClient, error) {
 		return c.client, nil
 	}
 	conn, err := c.remoteConn()
+	c.isRemote = conn != nil
 	if conn == nil && err == nil {
 		conn, err = c.DialSchedd()
 	}
@@ -44,6 +45,7 @@ func (c *Invocation) DialSchedd() (scheddapi.Conn, error) {
 	addr, err := c.FindSocket()
 	if err != nil {
 		if e := c.Dialer.OnlyLogin(c); e != nil {
+			c.isRemote = true
 			return e.Dial()
 		}
 		return nil, err
@@ -60,6 +62,18 @@ func (c *Invocation) FindSocket() (string, error) {
 	return pooldir.FindPool(dir, c.Getenv)
 }
 
+// silenceAdvice is what helps a user whose schedd does not answer.
+func (c *Invocation) silenceAdvice() string {
+	if c.isRemote {
+		return "the schedd that you are logged in at is on another node: is that node up, and its pool?"
+	}
+	dir := ""
+	if !c.Command.RawArgs {
+		dir = c.StringFlag("dir")
+	}
+	return "is the pool running? see: roost doctor; " + pooldir.StartAdvice(dir, c.Getenv)
+}
+
 // Retry calls f until it succeeds or fails for good, or patience has passed without
 // progress. F gets a context and a function to call whenever it makes progress.
 func (c *Invocation) Retry(patience time.Duration, f func(ctx context.Context, alive func()) error) error {
@@ -72,7 +86,7 @@ func (c *Invocation) Retry(patience time.Duration, f func(ctx context.Context, a
 			return err
 		}
 		if away > patience {
-			return WithHint(err, "is the pool running? see: roost doctor; start one with: roost up")
+			return WithHint(err, c.silenceAdvice())
 		}
 		if away > hintDelay && !hinted && c.ErrScreen.Terminal {
 			hinted = true

@@ -23,6 +23,7 @@ type Invocation struct {
 
 	conn         scheddapi.Conn // to the schedd that the command speaks to
 	client       *scheddapi.ScheddClient
+	isRemote     bool                   // the connection leads to a schedd of another node
 	otherConns   []io.Closer            // closed at the end, too
 	serverHealth *scheddapi.HealthReply // what the schedd reports of itself; nil: it was not asked
 }

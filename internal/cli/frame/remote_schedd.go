@@ -116,6 +116,7 @@ func (c *Invocation) JobSchedd(host string) (*scheddapi.ScheddClient, error) {
 		return nil, err
 	}
 	c.CloseLater(conn)
+	c.isRemote = true
 	return scheddapi.NewScheddClient(conn), nil
 }
 

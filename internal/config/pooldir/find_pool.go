@@ -50,10 +50,10 @@ func PoolDir(dir string, getenv func(string) string) (string, error) {
 // It returns even a socket on which no process listens: otherwise a command would go to
 // another pool while the schedd of the first restarts.
 func FindPool(dir string, getenv func(string) string) (socket string, err error) {
-	return searchPool(dir, getenv, SystemRunDir)
+	return searchPool(dir, getenv, hostPaths{SystemRunDir, SystemNodeFile})
 }
 
-func searchPool(dir string, getenv func(string) string, system string) (socket string, err error) {
+func searchPool(dir string, getenv func(string) string, host hostPaths) (socket string, err error) {
 	named := dir != "" || getenv("ROOST_DIR") != ""
 	var looked []string
 	if home, err := PoolDir(dir, getenv); err == nil {
@@ -62,7 +62,7 @@ func searchPool(dir string, getenv func(string) string, system string) (socket s
 		return "", err
 	}
 	if !named {
-		looked = append(looked, filepath.Join(system, SocketName))
+		looked = append(looked, filepath.Join(host.runDir, SocketName))
 	}
 	for _, path := range looked {
 		_, err := os.Stat(path)
@@ -74,13 +74,13 @@ func searchPool(dir string, getenv func(string) string, system string) (socket s
 				roost.PermissionDenied)
 		}
 	}
-	return "", &noPoolError{searchedDirs: looked, dir: dir}
+	return "", &noPoolError{searchedDirs: looked, cure: startAdvice(dir, getenv, host)}
 }
 
 // noPoolError is the error of a search without a result.
 type noPoolError struct {
 	searchedDirs []string
-	dir          string
+	cure         string
 }
 
 func (e *noPoolError) Unwrap() error { return roost.Unavailable }
@@ -91,9 +91,5 @@ func (e *noPoolError) Error() string {
 	for _, path := range e.searchedDirs {
 		fmt.Fprintf(&b, "    %s\n", path)
 	}
-	b.WriteString("start one with: roost up")
-	if e.dir != "" {
-		b.WriteString(" --dir " + e.dir)
-	}
-	return b.String()
+	return b.String() + e.cure
 }

@@ -76,12 +76,45 @@ func TestFindPool(t *testing.T) {
 		{"nowhere", "", empty, []string{"HOME", empty}, ""},
 	}
 	for _, tt := range tests {
-		got, err := searchPool(tt.dir, testEnvironment(tt.env...), tt.system)
+		host := hostPaths{tt.system, filepath.Join(empty, "node.hcl")}
+		got, err := searchPool(tt.dir, testEnvironment(tt.env...), host)
 		if got != tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.name, got, err, tt.want)
 		}
 		if tt.want == "" && (!errors.Is(err, roost.Unavailable) ||
 			!strings.Contains(err.Error(), "start one with: roost up")) {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+// TestStartAdvice checks that a user is told to start a pool only on a machine that
+// belongs to none.
+func TestStartAdvice(t *testing.T) {
+	own, login := "start one with: roost up", "roost token --user"
+	for _, tt := range []struct{ name, host, dir, want string }{
+		{"no pool", "", "", own},
+		{"a pool of roost up", "", UpNodeFileHeader + "\nname = \"a\"\nschedd {\n}\n", own},
+		{"an execute node", "name = \"a\"\nstartd \"a\" {}\n", "", login},
+		{"a submit node", "name = \"a\"\n  schedd {\n  }\n", "", "systemctl start roost"},
+		{"a directory of an execute node", "", "# schedd\nstartd \"a\" {}\n", login},
+		{"a directory of a submit node", "", "schedd {}\n", "start it with: roost master --config "},
+	} {
+		dir := t.TempDir()
+		host := hostPaths{filepath.Join(dir, "run"), filepath.Join(dir, "node.hcl")}
+		home := filepath.Join(dir, ".local/state/roost")
+		for file, text := range map[string]string{host.nodeFile: tt.host, filepath.Join(home, "etc/node.hcl"): tt.dir} {
+			if text == "" {
+				continue
+			}
+			err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := searchPool("", testEnvironment("HOME", dir), host)
+		if !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), tt.want) ||
+			tt.want != own && strings.Contains(err.Error(), "roost up") {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 	}
