@@ -71,3 +71,18 @@ func TestNames(t *testing.T) {
 		t.Errorf("a long owner: got %d", answer.Code)
 	}
 }
+
+// TestLostTask checks that the list of jobs says so when the machine of a service's task
+// does not answer.
+func TestLostTask(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	for state, want := range map[string]bool{"lost": true, "ready": false} {
+		w.schedd.rows = []*wire.JobStatus{{Id: "1.n1", Name: "hub", Owner: "ann", State: "running", Node: "n1",
+			Tasks: 1, Submitted: 1e18, Service: &wire.ServiceHealth{Wanted: 1, State: state}}}
+		page := w.do(as(w.request("GET", "/jobs", ""), cookie)).Body.String()
+		if strings.Contains(page, `<span class="state lost">lost</span>`) != want {
+			t.Errorf("a task that is %s: %s", state, page)
+		}
+	}
+}

@@ -186,10 +186,14 @@ func restartReason(r *eventlog.TaskRecord) string {
 	return ordinal(r.Service.Restarts) + " restart, " + r.Exit.Describe()
 }
 
-// reason says how many tasks are ready, and why others wait for their restart.
+// reason says how many tasks are ready, how many are lost, and why others wait for their
+// restart.
 func (j serviceTasks) reason() string {
 	s := j.status()
 	ready := fmt.Sprintf("%d of %d ready", s.ByState[roost.ServiceReady], s.Wanted)
+	if n := s.ByState[roost.ServiceLost]; n > 0 {
+		ready += fmt.Sprintf(", %d lost", n)
+	}
 	for i := j.nextWaiting(0); i >= 0; i = j.nextWaiting(i + 1) {
 		if waitsForRestart(j.job, i) {
 			return fmt.Sprintf("%s; %d wait for their restart: %s", ready, s.Waiting, j.records.Own(i).Exit.Describe())

@@ -123,6 +123,11 @@ func TestSilentMachine(t *testing.T) {
 	if s, _ := d.queue.Status(plain.Seq); s.Task.Service.Detail != "machine n1 does not answer" {
 		t.Errorf("got %+v", s.Task.Service)
 	}
+	several := d.submit(2, "Service = []")
+	d.silence(d.run(), false)
+	if s, _ := d.queue.Status(several.Seq); s.Reason != "0 of 2 ready, 1 lost" {
+		t.Errorf("of a service with a lost task: %q", s.Reason)
+	}
 	if !d.silence(a, true) || d.silence(a, true) {
 		t.Fatal("the return is news once")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -119,7 +120,8 @@ func jobTable(c *frame.Invocation, found []*scheddapi.JobStatus, owners bool) *f
 	return t
 }
 
-// jobNote is the last column of a job: where it runs, why it waits, or how it failed.
+// jobNote is the last column of a job: where it runs, why it waits, or how it failed. Of
+// a task of a service it is also that its machine does not answer.
 func jobNote(s *scheddapi.JobStatus) string {
 	switch document.StateOf(s) {
 	case roost.Suspended.String():
@@ -127,6 +129,10 @@ func jobNote(s *scheddapi.JobStatus) string {
 			return suspensionText(s)
 		}
 	case roost.Running.String(), roost.Starting.String(), roost.Exiting.String():
+		if lost := roost.ServiceLost.String(); s.GetService().GetState() == lost {
+			why := strings.TrimPrefix(s.GetReason(), lost+": ")
+			return document.PrintableText(lost + ": " + cmp.Or(s.GetBrief(), why))
+		}
 		if s.GetNode() != "" && s.GetBrief() == "" { // it has one when its node is silent
 			return "on " + s.GetNode()
 		}

@@ -30,3 +30,17 @@ func TestNoteOfASilentNode(t *testing.T) {
 		}
 	}
 }
+
+// TestNoteOfALostTask checks that a list says so when the machine of a service's task
+// does not answer.
+func TestNoteOfALostTask(t *testing.T) {
+	s := &wire.JobStatus{State: "running", Node: "n1", Tasks: 1, Reason: "lost: machine n1 does not answer",
+		Service: &wire.ServiceHealth{State: "lost"}}
+	if got, want := jobNote(s), s.Reason; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Brief = "no word from n1 for 40s"
+	if got, want := jobNote(s), "lost: no word from n1 for 40s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -51,6 +51,11 @@ function updateRow(job) {
     link.href = `/nodes/${encodeURIComponent(job.node)}`;
     link.textContent = job.node;
     note.replaceChildren(link);
+    if (job.service && job.service.state === "lost") {
+      const lost = document.createElement("span");
+      showState(lost, job.service.state);
+      note.append(" ", lost);
+    }
   } else {
     note.textContent = job.reason || "";
   }
