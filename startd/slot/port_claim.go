@@ -109,6 +109,7 @@ func (c ClaimPorts) Recheck(now roost.BootTime, id ClaimID,
 
 // checkPorts panics when the books of ports contradict the claims.
 func (c invariants) checkPorts() {
+	c.ports.checkQuarantine()
 	held := 0
 	for _, claim := range c.claims.sorted() {
 		if claim.portsReleased {

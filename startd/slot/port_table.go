@@ -67,21 +67,21 @@ type FreedPort struct {
 
 // PortTable holds the books of the ports of one machine.
 type PortTable struct {
+	portQuarantine
 	settings PortSettings
 	holders  map[uint16]ClaimID
-	freed    map[uint16]FreedPort
 	// numbers that something else than a task was found to have, and until when that is
 	// said; only those that a request named
 	foreign map[uint16]roost.BootTime
 	leaving []FreedPort // that fell free since the last call that had the time
 	next    uint16      // where the search for a dynamic port goes on
 	busy    uint64      // ports that something else on the machine was found to have
-	version uint64      // of freed
+	version uint64      // of the quarantine
 }
 
 func newPortTable(settings PortSettings) *PortTable {
 	settings = settings.withDefaults()
-	return &PortTable{settings: settings, holders: make(map[uint16]ClaimID), freed: make(map[uint16]FreedPort),
+	return &PortTable{portQuarantine: newPortQuarantine(), settings: settings, holders: make(map[uint16]ClaimID),
 		foreign: make(map[uint16]roost.BootTime), next: settings.First}
 }
 
@@ -97,21 +97,14 @@ type PortCounts struct {
 // Counts returns the sums as they are.
 func (t *PortTable) Counts() PortCounts { return PortCounts{len(t.holders), len(t.freed), t.busy} }
 
-// Freed lists the ports in quarantine by their numbers.
-func (t *PortTable) Freed() []FreedPort {
-	list := make([]FreedPort, 0, len(t.freed))
-	for _, number := range slices.Sorted(maps.Keys(t.freed)) {
-		list = append(list, t.freed[number])
-	}
-	return list
-}
-
 // RestoreFreed takes in ports that were in quarantine when the previous startd ended.
 func (t *PortTable) RestoreFreed(now roost.BootTime, list []FreedPort) {
+	list = slices.Clone(list) // in the order in which they end
+	slices.SortStableFunc(list, func(a, b FreedPort) int { return cmp.Compare(a.Until, b.Until) })
 	for _, f := range list {
 		if _, held := t.holders[f.Number]; !held && f.Number != 0 && len(t.freed) < maxFreedPorts {
 			f.Until = min(f.Until, now+t.settings.Quarantine)
-			t.freed[f.Number] = f
+			t.addFreed(f)
 			t.version++
 		}
 	}
@@ -123,18 +116,15 @@ func (t *PortTable) updateQuarantines(now roost.BootTime) (changed bool) {
 	for _, f := range t.leaving {
 		if _, held := t.holders[f.Number]; !held && len(t.freed) < maxFreedPorts {
 			f.Until = now + t.settings.Quarantine
-			t.freed[f.Number] = f
+			t.addFreed(f)
 			t.version++
 			changed = true
 		}
 	}
 	t.leaving = t.leaving[:0]
-	for number, f := range t.freed {
-		if now >= f.Until {
-			delete(t.freed, number)
-			t.version++
-			changed = true
-		}
+	if ended := t.endDue(now); ended > 0 {
+		t.version += ended
+		changed = true
 	}
 	for number, until := range t.foreign {
 		if now >= until {
@@ -248,9 +238,9 @@ func (s *portSearch) findDynamic(p roost.PortRequest, chosen []roost.ClaimPort) 
 		}
 		return given, s.probe(given)
 	}
-	for _, f := range s.Freed() {
-		if f.Job == s.job && s.settings.isDynamic(f.Number) {
-			if given, ok := take(f.Number); ok {
+	for _, number := range s.byJob[s.job] {
+		if s.settings.isDynamic(number) {
+			if given, ok := take(number); ok {
 				return given, nil
 			}
 		}
@@ -283,8 +273,7 @@ func (t *PortTable) staticPorts() (n int) {
 // hold gives ports to a claim.
 func (t *PortTable) hold(id ClaimID, ports []roost.ClaimPort) {
 	for _, p := range ports {
-		if _, freed := t.freed[p.Number]; freed {
-			delete(t.freed, p.Number)
+		if t.removeFreed(p.Number) {
 			t.version++
 		}
 		t.holders[p.Number] = id

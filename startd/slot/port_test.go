@@ -292,3 +292,33 @@ func TestStaticPortsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestQuarantineOrder has quarantines begin in another order than they end. Each must end
+// in time, and those that ended early must take no room.
+func TestQuarantineOrder(t *testing.T) {
+	q := newPortQuarantine()
+	for i, until := range []roost.BootTime{30, 10, 20} {
+		q.addFreed(FreedPort{Number: uint16(i + 1), Job: "s1/1", Until: until})
+		q.checkQuarantine()
+	}
+	for now, left := range map[roost.BootTime][]uint16{10: {1, 3}, 20: {1}, 30: nil} {
+		of := portQuarantine{freed: map[uint16]FreedPort{}, byJob: map[string][]uint16{}}
+		for _, f := range q.Freed() {
+			of.addFreed(f)
+		}
+		if of.endDue(now); !slices.Equal(of.byJob["s1/1"], left) {
+			t.Errorf("at %d: %v are in quarantine, want %v", now, of.byJob["s1/1"], left)
+		}
+		of.checkQuarantine()
+	}
+	for range 10 * maxFreedPorts { // the same job has its port again and again
+		q.addFreed(FreedPort{Number: 1, Job: "s1/1", Until: 30})
+	}
+	q.checkQuarantine()
+	for i := range 10 * maxFreedPorts {
+		q.addFreed(FreedPort{Number: 1, Job: "s1/1", Until: roost.BootTime(30 + i)})
+	}
+	if len(q.ends) > 3*maxFreedPorts {
+		t.Errorf("%d ends are remembered of %d quarantines", len(q.ends), len(q.freed))
+	}
+}
