@@ -84,7 +84,7 @@ func (s *starterProcess) prepareSandbox(o *proto.StartCmd) {
 		return
 	}
 	s.startServer(isWrapped(o.UID))
-	o.UID = uint32(syscall.Geteuid())
+	o.UID, o.Append = uint32(syscall.Geteuid()), true // what a checkpoint has put there meanwhile stays
 	makeIOFiles(o)
 }
 

@@ -1,6 +1,7 @@
 package starterclient_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,6 +148,32 @@ func testOutputFiles(t *testing.T) {
 		if got, _ := os.ReadFile(filepath.Join(dir, "both")); string(got) != want {
 			t.Errorf("attempt %d: got %q, want %q", i+1, got, want)
 		}
+	}
+}
+
+// TestPreparedLate: a starter that prepares late empties no output that a checkpoint has
+// brought meanwhile.
+func TestPreparedLate(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root makes sandboxes")
+	}
+	b := newSandboxedStarter(t, time.Minute)
+	o := shellCmd(2, "echo found it")
+	o.IO, o.Append = ioOf(b.dir, o.Attempt), true
+	restored := starterclient.CapturedPath(o.IO, false)
+	if err := errors.Join(os.Mkdir(o.IO, 0o711), os.WriteFile(restored, []byte("up\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	prepared := starterclient.StartCmd{UID: o.UID, IO: o.IO, Stdout: starterclient.Captured,
+		Stderr: starterclient.Captured}
+	prepared.Sandbox.Wanted = true
+	if err := b.Prepare(prepared); err != nil {
+		t.Fatal(err)
+	}
+	b.begin(o)
+	b.end()
+	if got := b.read(o.Attempt, false); got != "up\nfound it\n" {
+		t.Errorf("got %q", got)
 	}
 }
 
