@@ -66,10 +66,7 @@ func decodeEntries[M proto.Message](dir, name string, newEntry func() M, lenient
 	if len(data) < 4 {
 		return nil, badImageError("%s is cut short", name)
 	}
-	rest := data[4:]
-	if first := binary.LittleEndian.Uint32(data); first == imageMagic || first == serviceMagic {
-		rest = rest[min(4, len(rest)):]
-	}
+	rest := data[magicSize(data):]
 	for len(rest) > 0 {
 		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
 			return nil, badImageError("%s is cut short", name)
@@ -82,6 +79,32 @@ func decodeEntries[M proto.Message](dir, name string, newEntry func() M, lenient
 		}
 	}
 	return all, nil
+}
+
+// magicSize returns the length in bytes of the magic numbers with which a file of entries
+// begins. It has four bytes at least.
+func magicSize(data []byte) int {
+	if first := binary.LittleEndian.Uint32(data); first == imageMagic || first == serviceMagic {
+		return min(8, len(data))
+	}
+	return 4
+}
+
+// rewriteEntries replaces the entries of a file that readEntries has read.
+func rewriteEntries[M proto.Message](path string, all []M) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	data = data[:magicSize(data)]
+	for _, m := range all {
+		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		if err != nil {
+			return err
+		}
+		data = append(binary.LittleEndian.AppendUint32(data, uint32(len(text))), text...)
+	}
+	return os.WriteFile(path, data, 0o600)
 }
 
 // decodeText decodes an entry and appends it to all.

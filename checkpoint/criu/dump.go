@@ -43,7 +43,7 @@ func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, erro
 	d := &dumpAgent{ctx: ctx, spec: spec, exe: exe}
 	if spec.Mounts == nil {
 		var err error
-		if spec.Mounts, err = externalMounts(spec.PID); err != nil {
+		if spec.Mounts, err = externalMounts(spec.PID, spec.User); err != nil {
 			return d.result, err
 		}
 	}

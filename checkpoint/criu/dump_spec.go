@@ -23,6 +23,8 @@ const (
 type ExternalMount struct {
 	Key    string // its name in the image; by default the path inside
 	Inside string // mount point as the task sees it
+	// the task's user could not reach it, so that a machine need not have it
+	Unreachable bool `json:",omitempty"`
 }
 
 // DumpSpec describes a dump. Paths are absolute.

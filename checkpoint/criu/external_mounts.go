@@ -10,12 +10,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/checkpoint-restore/go-criu/v7/crit/images/mnt"
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/userfiles"
 )
 
 // externalMounts lists the mounts of a process that CRIU cannot make by itself. CRIU
-// makes the root and the small file systems of the namespaces, with their contents.
-func externalMounts(pid int) ([]ExternalMount, error) {
+// makes the root and the small file systems of the namespaces, with their contents. The
+// user is the task's.
+func externalMounts(pid int, user userfiles.UserCredential) ([]ExternalMount, error) {
 	text, err := os.ReadFile(procPath(pid, "mountinfo"))
 	if err != nil {
 		return nil, err
@@ -31,7 +35,27 @@ func externalMounts(pid int) ([]ExternalMount, error) {
 			list = append(list, ExternalMount{Inside: at})
 		}
 	}
-	return list, nil
+	return list, markUnreachable(pid, user, list)
+}
+
+// markUnreachable finds the mounts that the task's user cannot reach, such as one within
+// a directory of another user or of a daemon. The task cannot have used them.
+func markUnreachable(pid int, user userfiles.UserCredential, list []ExternalMount) error {
+	root, err := unix.Open(procPath(pid, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	return withUserRights(user, func() error {
+		for i := range list {
+			at, err := unix.Openat(root, strings.TrimPrefix(list[i].Inside, "/"), unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err == nil {
+				unix.Close(at)
+			}
+			list[i].Unreachable = errors.Is(err, unix.EACCES)
+		}
+		return nil
+	})
 }
 
 // gather bind-mounts every external mount to a place of its own, without the mounts below
@@ -46,31 +70,39 @@ func (r *restoreAgent) gather() error {
 		return fmt.Errorf("mount on %s: %w", base, err)
 	}
 	r.mountSources = make(map[string]string, len(r.metadata.Mounts))
+	kept, dropped := r.metadata.Mounts[:0], map[string]bool{}
 	for i, m := range r.metadata.Mounts {
 		from, ok := r.spec.External[m.key()]
 		if !ok {
 			from = m.Inside
 		}
 		to := filepath.Join(base, strconv.Itoa(i))
-		if err := putAt(from, to); err != nil {
+		err := putAt(from, to)
+		if errors.Is(err, fs.ErrNotExist) && m.isDispensable() {
+			dropped[m.key()] = true
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("%s, which it could see, cannot be seen here: %w", m.Inside, err)
 		}
 		r.mountSources[m.key()] = to
+		kept = append(kept, m)
 	}
-	return nil
+	r.metadata.Mounts = kept
+	return dropMounts(r.spec.Dir, dropped)
 }
 
-// putAt mounts from at to, which it creates. System directories differ between machines:
-// a missing one becomes an empty directory.
+// isDispensable reports whether a mount may be left out on a machine that does not have
+// it. System directories differ between machines, and what the task could not reach is
+// nothing to it. CRIU refuses the image if the task has files open there.
+func (m ExternalMount) isDispensable() bool {
+	return m.Unreachable || strings.HasPrefix(m.Inside, "/run/") || strings.HasPrefix(m.Inside, "/sys/")
+}
+
+// putAt mounts from at to, which it creates.
 func putAt(from, to string) error {
 	info, err := os.Stat(from)
-	system := strings.HasPrefix(from, "/run/") || strings.HasPrefix(from, "/sys/")
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && system:
-		if err := os.Mkdir(to, 0o755); err != nil {
-			return err
-		}
-		from = to
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -78,10 +110,27 @@ func putAt(from, to string) error {
 	default:
 		err = os.WriteFile(to, nil, 0o600)
 	}
-	if err == nil || from == to {
-		err = unix.Mount(from, to, "", unix.MS_BIND, "")
+	if err != nil {
+		return err
 	}
-	return err
+	return unix.Mount(from, to, "", unix.MS_BIND, "")
+}
+
+// dropMounts takes mounts from outside, given by key, out of an unpacked image.
+func dropMounts(dir string, keys map[string]bool) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	path, err := mountsFile(dir)
+	if err != nil {
+		return err
+	}
+	all, err := readEntries(dir, filepath.Base(path), func() *mnt.MntEntry { return &mnt.MntEntry{} })
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(m *mnt.MntEntry) bool { return keys[m.GetExtKey()] })
+	return rewriteEntries(path, all)
 }
 
 // parseMount returns mount point, root within the file system, and type from a line of a

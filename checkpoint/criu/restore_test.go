@@ -100,7 +100,7 @@ func TestStreams(t *testing.T) {
 	home := b.base + "/home"
 	os.Mkdir(home, 0o755)
 	os.Chown(home, 1000, 1000)
-	b.program = "touch on; exec " + b.copyTestBinary() + " count 200 >>" + home + "/out"
+	b.program = "exec " + b.copyTestBinary() + " count 200 >>" + home + "/out"
 	b.start()
 	lines := func(path string) int {
 		text, _ := os.ReadFile(path)
@@ -119,6 +119,9 @@ func TestStreams(t *testing.T) {
 	}
 	b.streams = []OutputStream{{Inside: home + "/out", Path: home + "/moved"}}
 	b.restore(spec.Dir)
+	if err := os.WriteFile(b.directories.Scratch+"/on", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	code := b.waitForEnd()
 	if text, _ := os.ReadFile(home + "/moved"); code != "0" || string(text) != wholeOutput() {
 		t.Errorf("got code %s, %q", code, text)
@@ -223,5 +226,46 @@ func TestExitCode(t *testing.T) {
 	}
 	if _, ok := exitCode(os.Getpid()); ok {
 		t.Error("this process has ended")
+	}
+}
+
+// TestVanishedMounts restores tasks after a file system of the machine has been
+// unmounted. One that the task's user could not reach does not matter; another is named.
+func TestVanishedMounts(t *testing.T) {
+	for name, mode := range map[string]os.FileMode{"private": 0o700, "public": 0o755} {
+		t.Run(name, func(t *testing.T) {
+			b := newTestSandbox(t, 1000, "echo ready; while echo on; do sleep 0.1; done")
+			above := filepath.Join(b.base, name)
+			disk := filepath.Join(above, "disk")
+			if err := os.MkdirAll(disk, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			os.Chmod(above, mode)
+			if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Unmount(disk, unix.MNT_DETACH)
+			b.mount = disk
+			b.start()
+			b.waitUntil("it is ready", func() bool { return strings.Contains(b.output(), "ready\n") })
+			dir, _ := b.dump("dump")
+			b.kill()
+			unix.Unmount(disk, unix.MNT_DETACH)
+			if err := os.RemoveAll(above); err != nil {
+				t.Fatal(err)
+			}
+			if name == "private" {
+				b.restore(dir)
+				b.assertRunning()
+				again, _ := b.dump("again")
+				b.kill()
+				b.restore(again)
+				b.assertRunning()
+				return
+			}
+			if err := b.tryRestore(dir); err == nil || !strings.Contains(err.Error(), disk+", which it could see") {
+				t.Errorf("got %v, want an error that names %s", err, disk)
+			}
+		})
 	}
 }

@@ -37,7 +37,8 @@ type testSandbox struct {
 	initProgram     string // the first process, as that of startd/starter; empty: a shell
 	limits          map[int]uint64
 	nice            int
-	detachOnRestore bool // a restore tells the first process to outlive its parent
+	mount           string // file system of the machine that is in the sandbox too; "" for none
+	detachOnRestore bool   // a restore tells the first process to outlive its parent
 }
 
 // runDirectories are the directories of one run.
@@ -50,6 +51,7 @@ type sandboxSetup struct {
 	UID     uint32
 	Group   string
 	First   string
+	Mount   string
 }
 
 // requireSandbox skips the test where sandboxes cannot be made or dumped.
@@ -144,7 +146,7 @@ func (b *testSandbox) waitUntil(what string, is func() bool) {
 
 func (b *testSandbox) start() {
 	b.t.Helper()
-	o := sandboxSetup{b.directories, b.program, b.user.UID, b.group, b.initProgram}
+	o := sandboxSetup{b.directories, b.program, b.user.UID, b.group, b.initProgram, b.mount}
 	text, _ := json.Marshal(o)
 	c := exec.Command("/proc/self/exe", "stage", string(text))
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Setsid: true}
@@ -175,6 +177,11 @@ func prepareSandbox(args []string) error {
 		}
 		if err := unix.Mount(m[0], m[1], "", flags, ""); err != nil {
 			return fmt.Errorf("%s: %w", m[1], err)
+		}
+	}
+	if o.Mount != "" {
+		if err := unix.Mount(o.Mount, o.Root+o.Mount, "", unix.MS_BIND, ""); err != nil {
+			return err
 		}
 	}
 	c := exec.Command("/proc/self/exe", "box", args[0])

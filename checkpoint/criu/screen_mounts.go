@@ -28,11 +28,11 @@ func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 		}
 		outside[m.key()] = true
 	}
-	names, err := filepath.Glob(filepath.Join(spec.Dir, image.CRIUDir, "mountpoints-*.img"))
-	if err != nil || len(names) != 1 {
-		return badImageError("it has %d lists of mounts", len(names))
+	path, err := mountsFile(spec.Dir)
+	if err != nil {
+		return err
 	}
-	all, err := readEntries(spec.Dir, filepath.Base(names[0]), func() *mnt.MntEntry { return &mnt.MntEntry{} })
+	all, err := readEntries(spec.Dir, filepath.Base(path), func() *mnt.MntEntry { return &mnt.MntEntry{} })
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,15 @@ func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 		return badImageError("it has no root")
 	}
 	return nil
+}
+
+// mountsFile returns the path of the list of mounts in an unpacked image.
+func mountsFile(dir string) (string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, image.CRIUDir, "mountpoints-*.img"))
+	if err != nil || len(names) != 1 {
+		return "", badImageError("it has %d lists of mounts", len(names))
+	}
+	return names[0], nil
 }
 
 func isExpectedMount(m *mnt.MntEntry, outside map[string]bool) bool {

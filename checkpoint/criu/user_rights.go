@@ -12,23 +12,31 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// openAsUser opens a file for appending with a user's rights. The rights of file access
-// belong to a thread (setfsuid(2)), so a thread is used for this call alone and then
-// ends.
+// openAsUser opens a file for appending with a user's rights.
 func openAsUser(user userfiles.UserCredential, path string) (f *os.File, err error) {
+	err = withUserRights(user, func() (err error) {
+		f, err = openStream(path)
+		return err
+	})
+	return f, err
+}
+
+// withUserRights calls do with a user's rights over files. These belong to a thread
+// (setfsuid(2)), so a thread is used for this call alone and then ends.
+func withUserRights(user userfiles.UserCredential, do func() error) (err error) {
 	if int(user.UID) == os.Geteuid() {
-		return openStream(path)
+		return do()
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if err = assumeUser(user); err == nil {
-			f, err = openStream(path)
+			err = do()
 		}
 	}()
 	<-done
-	return f, err
+	return err
 }
 
 func openStream(path string) (*os.File, error) {
