@@ -30,7 +30,7 @@ func runSubcommand() (frame.Subcommand, []ucli.Flag) {
 			&ucli.BoolFlag{Name: "pause", Usage: "run: stop before anything happens, and do what the standard input " +
 				"says, a command a line: step, until, run, show, jobs, machines, quit, help"},
 			untilFlag(), machinesFlag(), processorsFlag(), onceFlag(), seedFlag(),
-		}, resultFlags()...)
+		}, append(serviceFlags(), resultFlags()...)...)
 }
 
 // untilFlag and machinesFlag are of all that runs pools.
@@ -58,6 +58,7 @@ type simResult struct {
 	simConfig
 	name    string
 	pool    *pool.Pool
+	watch   *serviceWatch // nil: there is nothing to watch
 	history *workload.TimeSeries
 
 	endTime, step time.Duration
@@ -85,6 +86,9 @@ func runPool(c *frame.Invocation, args []string) error {
 		}
 	}
 	from, err := readSimPool(c, args)
+	if err == nil {
+		err = planActions(c, &from)
+	}
 	if err != nil {
 		return err
 	}
@@ -94,13 +98,17 @@ func runPool(c *frame.Invocation, args []string) error {
 	if eye.printAll || c.Flag("pause") {
 		from.config.Observe = eye.printEvents
 	}
+	watch := watchServices(&from.config)
+	if watch != nil {
+		from.config.Observe = func(s audit.Event) { watch.observe(s); eye.printEvents(s) }
+	}
 	began := time.Now()
 	p, err := pool.New(from.config)
 	if err != nil {
 		return frame.KindErrorf(roost.Invalid, "%s: %v", document.PrintableText(args[0]), err)
 	}
 	r := &simResult{simConfig: from, name: filepath.Base(document.PrintableText(args[len(args)-1])), pool: p,
-		history: workload.NewTimeSeries(p)}
+		history: workload.NewTimeSeries(p), watch: watch}
 	r.endTime, r.step, r.nextStatus = until, step, step
 	bad := 0
 	if c.Flag("pause") {

@@ -60,6 +60,9 @@ func (r *simResult) print(c *frame.Invocation) {
 		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n",
 			document.Plural(l.Visits, "time"), document.Plural(l.Suspended, "task"), document.Plural(l.Vacated, "task"))
 	}
+	if r.watch != nil {
+		r.watch.print(w, r)
+	}
 	c.PrintList("Not played, or not as it is:", r.notes)
 	times := "run twice, digest %016x both times\n"
 	if r.runOnce {
@@ -107,6 +110,9 @@ func (r *simResult) json(c *frame.Invocation) error {
 	}
 	if l, ok := p.OwnerStats(); ok {
 		doc["owners"] = frame.JSONDocument{"visits": l.Visits, "stood_still": l.Suspended, "left": l.Vacated}
+	}
+	if r.watch != nil {
+		r.watch.addTo(doc, r)
 	}
 	return frame.PrintJSON(c.Stdout, doc)
 }

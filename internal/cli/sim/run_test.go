@@ -153,3 +153,49 @@ func TestSimRun(t *testing.T) {
 		}
 	}
 }
+
+// servicePool is a service of six tasks on three machines of four cores. A task is ready
+// within ten seconds, and two may be down.
+const servicePool = `machines "node" {
+  count  = 3
+  cpus   = 4
+  memory = "8GiB"
+}
+job "web" {
+  command = ["/bin/true"]
+  count   = 6
+  service {}
+  check "up" { exec = ["/bin/true"] }
+  update {
+    at_once  = 2
+    max_down = 2
+    settle   = "10s"
+  }
+}
+load "web" { run = "10s" }
+`
+
+// TestSimRunServices checks the output about updates of services and drained machines. No
+// more tasks are down than may be.
+func TestSimRunServices(t *testing.T) {
+	files := map[string][]byte{"web.hcl": []byte(servicePool), "mix.hcl": []byte(smallSimPool)}
+	for _, test := range []simLine{
+		{"roost sim run web.hcl", "", "services      6 of 6 tasks are ready", "", 0},
+		{"roost sim run web.hcl --update web@10m", "", "update        of 1.schedd0 at 600.", "", 0},
+		{"roost sim run web.hcl --update web@10m", "", "; at least 4 of 6 tasks were ready\n", "", 0},
+		{"roost sim run web.hcl --update web@10m --until 605s", "", "it still goes on", "", 0},
+		{"roost sim run web.hcl --drain node0@10m+30m", "", "drain         of node0 at 600.000s: its ", "", 0},
+		{"roost sim run web.hcl --drain node?@10m --json", "", `"machine": "node2"`, "", 0},
+		{"roost sim run web.hcl --update web@10m --json", "", `"state": "done"`, "", 0},
+		{"roost sim run web.hcl --update web", "", "", "--update web: that is no name with a time", 64},
+		{"roost sim run web.hcl --update web@10m+1m", "", "", "--update web@10m+1m: an update has no length", 64},
+		{"roost sim run web.hcl --drain node1@10m+0s", "", "", "as in --drain node3@20m", 64},
+		{"roost sim run web.hcl --update hub@10m", "", "", "its services: web", 64},
+		{"roost sim run web.hcl --drain n@10m", "", "", "the first of its 3 machines is node0", 64},
+		{"roost sim run web.hcl --update hub@10m", "", "", "--update hub@10m: the file has no service of that name", 64},
+		{"roost sim run mix.hcl --update j@10m", "", "", "the file has no service of that name", 64},
+		{"roost sim run web.hcl --drain n@10m", "", "", "--drain n@10m: no machine has such a name", 64},
+	} {
+		test.run(t, t.TempDir(), files)
+	}
+}

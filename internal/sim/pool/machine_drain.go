@@ -20,6 +20,7 @@ func (p *Pool) scheduleDrains() error {
 		if p.byName[d.Machine] == nil {
 			return fmt.Errorf("drain %d: %w: there is no machine %q", i, roost.Invalid, d.Machine)
 		}
+		p.lastSubmit = max(p.lastSubmit, d.At+d.Span)
 		p.CallAt(d.At, func() { p.setDrain(d) })
 		p.CallAt(d.At+d.Span, func() {
 			p.beginCommand(d.Machine, ledger.AdminCommand{Verb: ledger.VerbRemove, Kind: ledger.KindDrain,

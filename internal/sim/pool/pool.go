@@ -35,7 +35,7 @@ type Pool struct {
 	coreSeconds                     float64
 	endlessTasks                    int           // running tasks that never end
 	lastChange                      time.Duration // when a task last began or ended
-	lastSubmit                      time.Duration // when the last job is submitted
+	lastSubmit                      time.Duration // when users and administrators do something last
 	hasServices                     bool          // some job is a service
 	hasOwners                       bool          // some machine has an owner who comes and goes
 	ownerStats                      OwnerStats
@@ -120,6 +120,7 @@ func New(cfg SimulationConfig) (*Pool, error) {
 		if a.Job < 0 || a.Job >= len(cfg.Jobs) {
 			return nil, fmt.Errorf("act %d: %w: it is about job %d of %d", i, roost.Invalid, a.Job, len(cfg.Jobs))
 		}
+		p.lastSubmit = max(p.lastSubmit, a.At)
 		p.loop.Schedule(eventloop.PlannedEvent{At: a.At, Place: p.schedds[cfg.Jobs[a.Job].Schedd].id, Kind: evAction,
 			Number: uint64(i)})
 	}

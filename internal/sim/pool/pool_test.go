@@ -160,38 +160,46 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// initialState returns a pool where four tasks run at the start and one waits. One of the
+// four runs for ever.
+func initialState(t *testing.T, seed uint64) SimulationConfig {
+	t.Helper()
+	c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true,
+		StartTime: time.Unix(1_700_000_000, 0)}
+	units, err := gpu.CutUnits(gpu.MachineTopology{CPU: 4000, Memory: 8 << 30, Cores: make([]gpu.CPUCore, 4)},
+		gpu.LayoutConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"machine0", "schedd1"} {
+		c.Machines = append(c.Machines, MachineConfig{Name: name, Units: units,
+			Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
+	}
+	ad := classad.New()
+	ad.SetInt(roost.AttrRequestCpus, 2)
+	ad.SetInt(roost.AttrRequestMemory, 1024)
+	each := roost.Resources{CPU: 2000, Memory: 1 << 30}
+	place := func(machine int, left time.Duration) InitialPlacement {
+		return InitialPlacement{machine, gpu.Placement{Parts: []gpu.UnitPart{{CPU: each.CPU, Memory: each.Memory}}},
+			each, time.Hour, left, 0}
+	}
+	c.Jobs = []JobConfig{
+		{At: -time.Minute, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{time.Minute}},
+		{At: -2 * time.Hour, Schedd: 1, Spec: queue.SubmitSpec{Ad: ad, Count: 3},
+			Runtimes: []time.Duration{2 * time.Hour}, InitialPlacements: []InitialPlacement{place(0,
+				100*time.Second), place(0, ForEver), place(1, 10*time.Minute)}},
+		{At: -2 * time.Hour, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{2 * time.Hour},
+			InitialPlacements: []InitialPlacement{place(1, 15*time.Minute)}},
+	}
+	return c
+}
+
 // TestInitialState checks that tasks that run at the start continue in place. They run
 // for their remaining time and are not started again. Waiting tasks have waited, and
 // crashes in the first minute change none of it.
 func TestInitialState(t *testing.T) {
 	for seed := range uint64(4) {
-		c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true,
-			StartTime: time.Unix(1_700_000_000, 0)}
-		units, err := gpu.CutUnits(gpu.MachineTopology{CPU: 4000, Memory: 8 << 30, Cores: make([]gpu.CPUCore, 4)},
-			gpu.LayoutConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"machine0", "schedd1"} {
-			c.Machines = append(c.Machines, MachineConfig{Name: name, Units: units,
-				Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
-		}
-		ad := classad.New()
-		ad.SetInt(roost.AttrRequestCpus, 2)
-		ad.SetInt(roost.AttrRequestMemory, 1024)
-		each := roost.Resources{CPU: 2000, Memory: 1 << 30}
-		place := func(machine int, left time.Duration) InitialPlacement {
-			return InitialPlacement{machine, gpu.Placement{Parts: []gpu.UnitPart{{CPU: each.CPU, Memory: each.Memory}}},
-				each, time.Hour, left, 0}
-		}
-		c.Jobs = []JobConfig{
-			{At: -time.Minute, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{time.Minute}},
-			{At: -2 * time.Hour, Schedd: 1, Spec: queue.SubmitSpec{Ad: ad, Count: 3},
-				Runtimes: []time.Duration{2 * time.Hour}, InitialPlacements: []InitialPlacement{place(0,
-					100*time.Second), place(0, ForEver), place(1, 10*time.Minute)}},
-			{At: -2 * time.Hour, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{2 * time.Hour},
-				InitialPlacements: []InitialPlacement{place(1, 15*time.Minute)}},
-		}
+		c := initialState(t, seed)
 		c.Actions = []UserAction{{At: 20 * time.Minute, Job: 1, Verb: wire.ActRequest_REMOVE}}
 		a := audit.New(audit.DefaultRules())
 		c.Observe = a.Observe
@@ -213,8 +221,8 @@ func TestInitialState(t *testing.T) {
 				})
 			}
 		}
-		if p.RunUntil(19 * time.Minute); !p.IsStuck(3*time.Minute) || p.IsStuck(5*time.Minute) {
-			t.Errorf("seed %d: it moves for %v", seed, p.Now())
+		if p.RunUntil(19 * time.Minute); p.IsStuck(3 * time.Minute) {
+			t.Errorf("seed %d: it is stuck before the user has removed a job", seed)
 		}
 		if !p.RunToEnd(time.Hour) {
 			t.Errorf("seed %d: what runs for ever was not removed", seed)
@@ -232,6 +240,30 @@ func TestInitialState(t *testing.T) {
 		// a minute, plus the time until the first task ends
 		if w := p.StartWaits(); len(w) != 1 || w[0] < 160*time.Second || w[0] > 165*time.Second {
 			t.Errorf("seed %d: it has waited for %v", seed, w)
+		}
+	}
+}
+
+// TestIsStuck checks when a pool is stuck. The last task that ends by itself has ended by
+// then, and users and administrators do nothing more.
+func TestIsStuck(t *testing.T) {
+	for _, drained := range []time.Duration{0, 12 * time.Minute} {
+		c := initialState(t, 0)
+		if drained > 0 {
+			c.Drains = []MachineDrain{{At: drained, Machine: "machine0", Span: 5 * time.Minute}}
+		}
+		p, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := max(15*time.Minute, drained+5*time.Minute)
+		for _, x := range []struct {
+			at    time.Duration
+			stuck bool
+		}{{last - time.Minute, false}, {last + 2*time.Minute, false}, {last + 4*time.Minute, true}} {
+			if p.RunUntil(x.at); p.IsStuck(3*time.Minute) != x.stuck {
+				t.Errorf("drained at %v: stuck at %v: %v, want %v", drained, x.at, !x.stuck, x.stuck)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 	"github.com/roost-batch/roost/internal/sim/pool"
 	"github.com/roost-batch/roost/internal/sim/trace"
@@ -62,6 +63,9 @@ func mixJob(l *submit.SimLoad, at time.Duration, n int, r *eventloop.SplitMix, s
 	if l.RunTimeSigma == 0 {
 		each = 1
 	}
+	if _, ok := j.Spec.Ad.Sub(roost.AttrService); ok {
+		addService(&j, l.RunTime)
+	}
 	for range each {
 		run := l.RunTime
 		if l.RunTimeSigma > 0 {
@@ -70,6 +74,17 @@ func mixJob(l *submit.SimLoad, at time.Duration, n int, r *eventloop.SplitMix, s
 		j.Runtimes = append(j.Runtimes, max(run, time.Millisecond))
 	}
 	return j
+}
+
+// addService makes a job a service, whose tasks run until they are ended. One with checks
+// is ready after some time. No ports are simulated, and no secrets.
+func addService(j *pool.JobConfig, readyWithin time.Duration) {
+	j.Service = &audit.ServiceTerms{}
+	j.Spec.Ad.Delete(roost.AttrPorts)
+	j.Spec.Ad.Delete(roost.AttrSecrets)
+	if _, ok := j.Spec.Ad.Lookup(roost.AttrChecks); ok {
+		j.Health = &pool.HealthModel{Change: max(readyWithin, 2*time.Millisecond), Ready: time.Second}
+	}
 }
 
 // submitSpec returns a job as it is submitted. Dependencies on other jobs of the file are
