@@ -38,8 +38,8 @@ func externalMounts(pid int, user userfiles.UserCredential) ([]ExternalMount, er
 	return list, markUnreachable(pid, user, list)
 }
 
-// markUnreachable finds the mounts that the task's user cannot reach, such as one within
-// a directory of another user or of a daemon. The task cannot have used them.
+// markUnreachable finds the mounts that the task's user cannot reach. An example is one
+// within a directory of another user or of a daemon. The task cannot have used them.
 func markUnreachable(pid int, user userfiles.UserCredential, list []ExternalMount) error {
 	root, err := unix.Open(procPath(pid, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *restoreAgent) gather() error {
 		return fmt.Errorf("mount on %s: %w", base, err)
 	}
 	r.mountSources = make(map[string]string, len(r.metadata.Mounts))
-	kept, dropped := r.metadata.Mounts[:0], map[string]bool{}
+	reachable, dropped := r.metadata.Mounts[:0], map[string]bool{}
 	for i, m := range r.metadata.Mounts {
 		from, ok := r.spec.External[m.key()]
 		if !ok {
@@ -86,9 +86,9 @@ func (r *restoreAgent) gather() error {
 			return fmt.Errorf("%s, which it could see, cannot be seen here: %w", m.Inside, err)
 		}
 		r.mountSources[m.key()] = to
-		kept = append(kept, m)
+		reachable = append(reachable, m)
 	}
-	r.metadata.Mounts = kept
+	r.metadata.Mounts = reachable
 	return dropMounts(r.spec.Dir, dropped)
 }
 
