@@ -54,6 +54,9 @@ func (n *Peers) callPeer(ctx context.Context, name string,
 	case errors.Is(err, roost.Unavailable):
 		n.markUnreachable(name, conn)
 		return &unreachableError{fmt.Errorf("%w: %s", errPeerSilent, trimGRPCPrefix(err))}
+	case errors.Is(err, context.Canceled): // another call has noticed that it is gone, or it stops
+		n.markUnreachable(name, conn)
+		return &unreachableError{fmt.Errorf("%w: the connection was closed", errPeerSilent)}
 	}
 	n.markReachable(name, conn)
 	return err
@@ -200,14 +203,20 @@ func (n *Peers) PeerLogs(ctx context.Context, host string, req *wire.NeighbourLo
 	})
 }
 
-// SubmitTo passes a submission on to the queue of the cell.
+// SubmitTo passes a submission on to the queue of the cell. One that has a key is passed
+// on again while nobody leads the queue, for as long as a member takes to be elected.
 func (n *Peers) SubmitTo(ctx context.Context, name string, req *wire.NeighbourSubmit) (reply *wire.SubmitReply,
 	err error) {
-	err = n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) (err error) {
-		reply, err = client.Submit(ctx, req)
-		return rpc.FromStatus(err)
-	})
-	return reply, err
+	hasKey, began := req.GetRequest().GetKey() != "", time.Now()
+	for {
+		err = n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) (err error) {
+			reply, err = client.Submit(ctx, req)
+			return rpc.FromStatus(err)
+		})
+		if !isUnreachable(err) || !hasKey || time.Since(began) > peerTimeout || !pauseFor(ctx, failoverPause) {
+			return reply, err
+		}
+	}
 }
 
 // ActOnPeer has another schedd act on its jobs. Its refusals are told in the place of
