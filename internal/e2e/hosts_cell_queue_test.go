@@ -20,8 +20,8 @@ import (
 const cellQueueName = "physics"
 
 // TestCellQueue has the central managers keep a queue. A user submits to it from another
-// node. Its jobs outlive the leader and the submit node, and running tasks are not
-// disturbed.
+// node. Its jobs and updates outlive the leader and the submit node, and running tasks
+// are not disturbed.
 func TestCellQueue(t *testing.T) {
 	t.Parallel()
 	h := makeCellQueue(t)
@@ -63,6 +63,7 @@ func TestCellQueue(t *testing.T) {
 			t.Errorf("task %s: %+v", id, r)
 		}
 	}
+	h.updateOutlivesLeaders()
 }
 
 // usersActInQueue has a user act on a job of the queue from a submit node, and another
