@@ -60,6 +60,22 @@ func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChun
 		return err
 	}
 	defer arrived()
+	var digest []byte
+	return s.storeFile(k, path, size, rename, func() (data []byte, last bool, err error) {
+		chunk, err := recv()
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%w: the stream ended before its %d bytes", roost.Unavailable, size)
+		}
+		digest = chunk.GetSha256()
+		return chunk.GetData(), chunk.GetEof(), err
+	}, func() []byte { return digest })
+}
+
+// storeFile stores a file of size bytes at a path. recv returns its pieces, and which is
+// the last one; digest is asked after that. It has a partial name until it is on the disk
+// as a whole with that digest.
+func (s *Store) storeFile(k fmt.Stringer, path string, size int64, rename func(from, to string) error,
+	recv func() (data []byte, last bool, err error), digest func() []byte) (err error) {
 	f, err := s.createPartial(path)
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, diskFullError(err))
@@ -70,12 +86,12 @@ func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChun
 			os.Remove(f.Name())
 		}
 	}()
-	sum, err := receiveData(f, size, recv)
+	err = copyPieces(f, size, recv)
 	if err == nil {
 		err = diskFullError(errors.Join(f.Sync(), f.Close()))
 	}
 	if err == nil {
-		err = verifyDigest(f.Name(), size, sum)
+		err = verifyDigest(f.Name(), size, digest())
 	}
 	if err == nil {
 		err = rename(f.Name(), path)
@@ -133,30 +149,25 @@ func diskFullError(err error) error {
 	return err
 }
 
-// receiveData writes the data of one image, checks its size, and returns the digest that
-// came with it.
-func receiveData(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) (digest []byte, err error) {
+// copyPieces writes what comes, which must have size bytes in all.
+func copyPieces(w io.Writer, size int64, recv func() (data []byte, last bool, err error)) error {
 	for got := int64(0); ; {
-		chunk, err := recv()
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%w: the stream ended after %d of its %d bytes", roost.Unavailable, got, size)
-		}
+		data, last, err := recv()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if got += int64(len(chunk.GetData())); got > size {
-			return nil, fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
+		if got += int64(len(data)); got > size {
+			return fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
 		}
-		if _, err := w.Write(chunk.GetData()); err != nil {
-			return nil, diskFullError(err)
+		if _, err := w.Write(data); err != nil {
+			return diskFullError(err)
 		}
-		if !chunk.GetEof() {
-			continue
+		switch {
+		case last && got == size:
+			return nil
+		case last:
+			return fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
 		}
-		if got != size {
-			return nil, fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
-		}
-		return chunk.GetSha256(), nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func (s *Store) userFilePath(k UserFileKey) (string, error) {
 // and on the disk. A file that is there already is not read again. A wrong size or digest
 // is roost.Invalid, a lack of room roost.Exhausted. The errors of recv are returned as
 // they are; its io.EOF ends the file.
-func (s *Store) ReceiveUserFile(k UserFileKey, size int64, recv func() ([]byte, error)) (err error) {
+func (s *Store) ReceiveUserFile(k UserFileKey, size int64, recv func() ([]byte, error)) error {
 	path, err := s.userFilePath(k)
 	if err != nil {
 		return err
@@ -63,53 +62,15 @@ func (s *Store) ReceiveUserFile(k UserFileKey, size int64, recv func() ([]byte, 
 		return err
 	}
 	defer arrived()
-	f, err := s.createPartial(path)
-	if err != nil {
-		return fmt.Errorf("%v: %w", k, diskFullError(err))
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+	return s.storeFile(k, path, size, os.Rename, func() (data []byte, last bool, err error) {
+		if data, err = recv(); errors.Is(err, io.EOF) {
+			return nil, true, nil
 		}
-	}()
-	digest, err := copyUserFile(f, size, recv)
-	if err == nil && digest != k.Digest {
-		err = fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, size)
-	}
-	if err == nil {
-		err = diskFullError(errors.Join(f.Sync(), f.Close()))
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("%v: %w", k, err)
-	}
-	return s.syncDirectories(filepath.Dir(path))
-}
-
-// copyUserFile writes what comes, and returns its digest.
-func copyUserFile(w io.Writer, size int64, recv func() ([]byte, error)) (digest string, err error) {
-	sum := sha256.New()
-	for got := int64(0); ; {
-		data, err := recv()
-		switch {
-		case errors.Is(err, io.EOF) && got == size:
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		case errors.Is(err, io.EOF):
-			return "", fmt.Errorf("%w: %d bytes came, and %d were announced", roost.Invalid, got, size)
-		case err != nil:
-			return "", err
-		}
-		if got += int64(len(data)); got > size {
-			return "", fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
-		}
-		sum.Write(data)
-		if _, err := w.Write(data); err != nil {
-			return "", diskFullError(err)
-		}
-	}
+		return data, false, err
+	}, func() []byte {
+		digest, _ := hex.DecodeString(k.Digest) // its path was made of it
+		return digest
+	})
 }
 
 // reserveForUser reserves the room for a file until arrived is called.
