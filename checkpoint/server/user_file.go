@@ -66,7 +66,7 @@ func (s *Service) PutFile(stream grpc.ClientStreamingServer[wire.UserFilePart, w
 	return stream.SendAndClose(&wire.PutReply{Files: 1, Bytes: first.GetSize()})
 }
 
-// GetFile sends a file of a user.
+// GetFile sends a file of a user, from an offset on.
 func (s *Service) GetFile(req *wire.UserFile, stream grpc.ServerStreamingServer[wire.UserFilePart]) error {
 	k, err := userFileKey(stream.Context(), req)
 	if err != nil {
@@ -78,6 +78,10 @@ func (s *Service) GetFile(req *wire.UserFile, stream grpc.ServerStreamingServer[
 			return err
 		}
 		defer f.Close()
+		at, err := f.Seek(req.GetOffset(), io.SeekStart)
+		if err != nil {
+			return fmt.Errorf("%v: %w: it has no offset %d", k, roost.Invalid, req.GetOffset())
+		}
 		for {
 			data := make([]byte, userFilePart) // a message may still be in transit when the next is made
 			n, err := f.Read(data)
@@ -87,9 +91,10 @@ func (s *Service) GetFile(req *wire.UserFile, stream grpc.ServerStreamingServer[
 			if err != nil {
 				return fmt.Errorf("%v: %w", k, err)
 			}
-			if err := stream.Send(&wire.UserFilePart{Data: data[:n]}); err != nil {
+			if err := stream.Send(&wire.UserFilePart{Data: data[:n], Offset: at}); err != nil {
 				return err
 			}
+			at += int64(n)
 			moved()
 		}
 	})

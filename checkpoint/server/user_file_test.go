@@ -71,6 +71,18 @@ func TestUserFileRights(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]wire.CheckpointServerClient{"n1": n1, "c1": central} {
+		for _, at := range []int{1, 300 << 10, 600 << 10, 600<<10 + 1} {
+			f.Offset = int64(at)
+			want := script[min(at, len(script)):]
+			if got, err := getUserFile(t, c, f); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s gets %d bytes from offset %d, %v", name, len(got), at, err)
+			}
+		}
+		f.Offset = -1
+		if got, err := getUserFile(t, c, f); !errors.Is(err, roost.Invalid) {
+			t.Errorf("%s gets %d bytes from offset -1, %v", name, len(got), err)
+		}
+		f.Offset = 0
 		if got, err := getUserFile(t, c, f); err != nil || !bytes.Equal(got, script) {
 			t.Errorf("%s gets %d bytes, %v", name, len(got), err)
 		}

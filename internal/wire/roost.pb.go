@@ -7792,7 +7792,8 @@ type UserFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // the SHA-256 in hexadecimal
+	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`  // the SHA-256 in hexadecimal
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"` // GetFile: where to begin
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7848,11 +7849,19 @@ func (x *UserFile) GetDigest() string {
 	return ""
 }
 
+func (x *UserFile) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 type UserFilePart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	File          *UserFile              `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`  // in the first message to the server
 	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"` // likewise: bytes of the whole
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"` // GetFile: where data begins in the file
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7906,6 +7915,13 @@ func (x *UserFilePart) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *UserFilePart) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
 }
 
 type RetainFilesRequest struct {
@@ -13518,15 +13534,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x10SignedImageRight\x12\x14\n" +
 	"\x05right\x18\x01 \x01(\fR\x05right\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\"\n" +
-	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"H\n" +
+	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"`\n" +
 	"\bUserFile\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x16\n" +
-	"\x06digest\x18\x03 \x01(\tR\x06digest\"`\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\"x\n" +
 	"\fUserFilePart\x12(\n" +
 	"\x04file\x18\x01 \x01(\v2\x14.roost.wire.UserFileR\x04file\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"@\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\"@\n" +
 	"\x12RetainFilesRequest\x12*\n" +
 	"\x05files\x18\x01 \x03(\v2\x14.roost.wire.UserFileR\x05files\"B\n" +
 	"\x10RetainFilesReply\x12.\n" +

@@ -82,7 +82,8 @@ func (r *logReader) send(data []byte) error {
 	}
 	at := r.offset
 	r.offset += int64(len(data))
-	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt), Offset: at})
+	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt), Offset: at,
+		Stored: r.stored})
 }
 
 // copyFile sends what a file holds beyond the offset.
@@ -162,7 +163,8 @@ type logReader struct {
 	attempt roost.AttemptNumber
 	offset  int64
 	begun   bool
-	earlier bool // it is not the last attempt
+	earlier bool   // it is not the last attempt
+	stored  string // SHA-256 of the set of files that is sent; "": it is a stream
 }
 
 // locateStream finds where the stream is now.
@@ -332,10 +334,8 @@ func (r *logReader) sendStoredFiles(ctx context.Context, o queue.TaskOutput) err
 	case o.Stored.Files == "":
 		return nil
 	}
-	return r.transfers.ReadStoredFile(ctx, storedFile(o, o.Stored.Files), func(from io.Reader) error {
-		if _, err := io.CopyN(io.Discard, from, r.offset); err != nil {
-			return err
-		}
+	r.stored = o.Stored.Files
+	return r.transfers.ReadStoredFile(ctx, storedFile(o, r.stored), max(r.offset, 0), func(from io.Reader) error {
 		for buf := make([]byte, 64<<10); ; {
 			n, err := io.ReadFull(from, buf)
 			if serr := r.send(buf[:n]); serr != nil {

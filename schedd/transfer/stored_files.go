@@ -131,35 +131,45 @@ func (t *FileTransfers) putUserFile(ctx context.Context, u queue.UserScript, siz
 	})
 }
 
-// ReadStoredFile has a function read a user's file from the checkpoint server. What it
-// reads ends with an error if the file does not have its digest.
-func (t *FileTransfers) ReadStoredFile(ctx context.Context, u queue.UserScript, read func(io.Reader) error) error {
+// ReadStoredFile has a function read a user's file from the checkpoint server, from an
+// offset on. What it reads ends with an error if the file does not have its digest, which
+// only whoever has the whole can tell: with an offset, that is the caller.
+func (t *FileTransfers) ReadStoredFile(ctx context.Context, u queue.UserScript, offset int64,
+	read func(io.Reader) error) error {
 	if !scriptName.MatchString(u.Name) {
 		return fmt.Errorf("stored file %q: %w: that is no name of one", u.Name, roost.Invalid)
 	}
 	return t.withFileServer(ctx, storedTimeout, func(ctx context.Context, client wire.CheckpointServerClient) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		get, err := client.GetFile(ctx, wireUserFile(u))
+		file := wireUserFile(u)
+		file.Offset = offset
+		get, err := client.GetFile(ctx, file)
 		if err != nil {
 			return rpc.FromStatus(err)
 		}
-		return read(&storedReader{name: u.Name, sum: sha256.New(), recv: func() ([]byte, error) {
+		at := int64(0) // a server of an older release begins there
+		return read(&storedReader{name: u.Name, sum: sha256.New(), isPart: offset > 0, recv: func() ([]byte, error) {
 			part, err := get.Recv()
 			if !errors.Is(err, io.EOF) {
 				err = rpc.FromStatus(err)
 			}
-			return part.GetData(), err
+			data := part.GetData()
+			at = max(at, part.GetOffset())
+			skipped := min(max(offset-at, 0), int64(len(data)))
+			at += int64(len(data))
+			return data[skipped:], err
 		}})
 	})
 }
 
 // storedReader reads a stored file as it comes.
 type storedReader struct {
-	name string
-	sum  hash.Hash
-	recv func() ([]byte, error)
-	rest []byte
+	name   string
+	sum    hash.Hash
+	isPart bool // its digest says nothing
+	recv   func() ([]byte, error)
+	rest   []byte
 }
 
 // Read implements io.Reader.
@@ -167,7 +177,7 @@ func (r *storedReader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		data, err := r.recv()
 		switch {
-		case errors.Is(err, io.EOF) && hex.EncodeToString(r.sum.Sum(nil)) != r.name:
+		case errors.Is(err, io.EOF) && !r.isPart && hex.EncodeToString(r.sum.Sum(nil)) != r.name:
 			return 0, fmt.Errorf("stored file %.12s…: %w: it is damaged on the checkpoint server", r.name,
 				roost.NoInput)
 		case errors.Is(err, io.EOF):

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -11,9 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -96,7 +102,7 @@ func TestStoreInputs(t *testing.T) {
 // storedNames returns the names of the files of a set.
 func storedNames(t *testing.T, from *FileTransfers, u queue.UserScript) (names string, err error) {
 	t.Helper()
-	err = from.ReadStoredFile(t.Context(), u, func(r io.Reader) error {
+	err = from.ReadStoredFile(t.Context(), u, 0, func(r io.Reader) error {
 		totals, recv, err := userfiles.ReadStored(r)
 		if err != nil {
 			return err
@@ -153,5 +159,57 @@ func TestCheckStored(t *testing.T) {
 	}
 	if err := CheckStored(queue.CallerIdentity{UID: 1, Origin: "n1"}, specs); err != nil {
 		t.Errorf("in the queue of the cell: %v", err)
+	}
+}
+
+// oldFileServer is a checkpoint server that knows of no offsets.
+type oldFileServer struct {
+	wire.UnimplementedCheckpointServerServer
+	text string
+}
+
+func (s *oldFileServer) GetFile(_ *wire.UserFile, to grpc.ServerStreamingServer[wire.UserFilePart]) error {
+	for text := s.text; text != ""; {
+		n := min(len(text), 10)
+		if err := to.Send(&wire.UserFilePart{Data: []byte(text[:n])}); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
+
+// TestReadStoredFileAtOffset reads the end of a file from the checkpoint server. One of
+// an older release sends the whole.
+func TestReadStoredFileAtOffset(t *testing.T) {
+	const text = "twenty-five bytes of text"
+	old, address := &oldFileServer{text: text}, "unix:"+filepath.Join(t.TempDir(), "old")
+	l, err := rpc.Listen(address, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rpc.NewServer(nil, peer.MethodAccess())
+	wire.RegisterCheckpointServerServer(s, old)
+	go s.Serve(l)
+	t.Cleanup(s.Stop)
+	present, dir := serveFiles(t)
+	sum := sha256.Sum256([]byte(text))
+	u := queue.UserScript{Node: "n1", UID: 7, Name: hex.EncodeToString(sum[:])}
+	path := filepath.Join(dir, ".files", "n1", "7", u.Name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range []string{address, present} {
+		files := newFiles(t, "n1", server)
+		for _, offset := range []int{0, 1, 10, 24, 25, 30} {
+			var got []byte
+			err := files.ReadStoredFile(t.Context(), u, int64(offset), func(r io.Reader) (err error) {
+				got, err = io.ReadAll(r)
+				return err
+			})
+			if want := text[min(offset, len(text)):]; err != nil || string(got) != want {
+				t.Errorf("%s from offset %d: %q, %v, want %q", server, offset, got, err, want)
+			}
+		}
 	}
 }

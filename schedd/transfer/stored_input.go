@@ -147,7 +147,7 @@ func (t *FileTransfers) sendStored(ctx context.Context, p *StartdNode, a roost.A
 		return fmt.Errorf("%w: its input files were not stored when it was submitted: submit it again", roost.NoInput)
 	}
 	file := queue.UserScript{Node: pl.ScriptNode, UID: pl.UID, Name: pl.StoredInput}
-	return t.ReadStoredFile(ctx, file, func(r io.Reader) error {
+	return t.ReadStoredFile(ctx, file, 0, func(r io.Reader) error {
 		return t.replayStored(ctx, p, a, r, holes, pace)
 	})
 }

@@ -57,5 +57,5 @@ func (c *OutputFetch) storeFiles(ctx context.Context, recv func() (*wire.FileChu
 // RestoreSpool brings a captured stream back into the spool, on a host that does not have
 // it.
 func RestoreSpool(ctx context.Context, t *FileTransfers, a roost.AttemptID, stderr bool, u queue.UserScript) error {
-	return t.ReadStoredFile(ctx, u, func(r io.Reader) error { return t.SpoolFiles.Store(a, stderr, 0, r) })
+	return t.ReadStoredFile(ctx, u, 0, func(r io.Reader) error { return t.SpoolFiles.Store(a, stderr, 0, r) })
 }

@@ -27,7 +27,7 @@ func AttachJob(c *frame.Invocation, id string, signals <-chan os.Signal) error {
 	var failed [2]error
 	for i, to := range []io.Writer{c.Stdout, c.Stderr} {
 		streams.Go(func() {
-			failed[i] = FollowOutput(c, &scheddapi.LogsRequest{Id: id, Stderr: i == 1, Follow: true},
+			failed[i] = followOutput(c, &scheddapi.LogsRequest{Id: id, Stderr: i == 1, Follow: true},
 				to)
 		})
 	}
@@ -147,8 +147,8 @@ func (p *runProgress) update(t *Progress, _ *scheddapi.WatchEvent) {
 
 func (p *runProgress) end(*Progress) {}
 
-// FollowOutput copies the output of a task, through restarts of the schedd.
-func FollowOutput(c *frame.Invocation, req *scheddapi.LogsRequest, to io.Writer) error {
+// followOutput copies the output of a task, through restarts of the schedd.
+func followOutput(c *frame.Invocation, req *scheddapi.LogsRequest, to io.Writer) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
 		return err

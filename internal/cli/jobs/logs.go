@@ -59,7 +59,7 @@ func showLogs(c *frame.Invocation) error {
 	if req.Previous = c.Flag("previous"); req.GetPrevious() && req.GetAttempt() != 0 {
 		return frame.UsageErrorf("--attempt and --previous contradict each other")
 	}
-	return FollowOutput(c, req, c.Stdout)
+	return followOutput(c, req, c.Stdout)
 }
 
 // logsTarget returns the id of the job or task whose output is wanted. Of several jobs of

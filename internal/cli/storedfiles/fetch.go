@@ -3,19 +3,17 @@
 package storedfiles
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/userfiles"
-	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // FetchCommand returns roost fetch: get the stored output files of a task.
@@ -25,7 +23,7 @@ func FetchCommand() *frame.Command {
 		MinOperands: 1, MaxOperands: 1, OperandName: "a job or task", Run: fetchOutput,
 		Description: "Gets the output files of a task whose job has transfer = \"store\", and puts them into the " +
 			"current directory. It works on every node of the pool. A job of several tasks needs the task, as in " +
-			"123[7] or last[7].",
+			"123[7] or last[7]. After an interruption the same command gets the rest.",
 		Examples: []frame.Example{
 			{Line: "roost fetch 123.physics", Description: "its output files, into the current directory"},
 			{Line: "roost fetch --to results/7 123[7].physics",
@@ -33,6 +31,7 @@ func FetchCommand() *frame.Command {
 		},
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "to", Usage: "put the files into `DIR` instead of the current directory"},
+			frame.JSONFlag(),
 		},
 	}
 }
@@ -46,36 +45,35 @@ func fetchOutput(c *frame.Invocation) error {
 	if to := c.StringFlag("to"); to != "" {
 		dir = c.AbsolutePath(to)
 	}
-	stored, writer := io.Pipe()
-	failed := make(chan error, 1)
-	go func() {
-		err := jobs.FollowOutput(c, &scheddapi.LogsRequest{Id: id, Files: true}, writer)
-		writer.CloseWithError(err)
-		failed <- err
-	}()
-	files, size, err := receiveStored(stored, dir)
-	stored.CloseWithError(err)
-	if ferr := <-failed; ferr != nil && (err == nil || errors.Is(err, ferr)) {
-		return ferr
+	set := &partialSet{dir: dir}
+	defer set.close()
+	if err := set.receiveAll(c, id); err != nil {
+		if set.file != nil && set.digest != "" && set.size > 0 {
+			err = frame.WithHint(err, fmt.Sprintf("%v of it are in %s: the same command gets the rest, and if you do "+
+				"not want it, remove that file", roost.Bytes(set.size), set.file.Name()))
+		}
+		return err
 	}
-	if err != nil {
-		return frame.DecodeError(err)
+	files, size := 0, int64(0)
+	if set.file != nil {
+		if err := set.read(func(stored io.Reader) (err error) {
+			files, size, err = receiveStored(stored, dir)
+			return frame.DecodeError(err)
+		}); err != nil {
+			return err
+		}
+	}
+	if c.WantsJSON() {
+		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"dir": dir, "files": files, "bytes": size,
+			"resumed_bytes": set.resumed})
 	}
 	fmt.Fprintf(c.Stdout, "%d files, %d bytes\n", files, size)
 	return nil
 }
 
-// receiveStored puts a stored set of files below a directory. Nothing at all is a set
-// without files.
+// receiveStored puts a stored set of files below a directory.
 func receiveStored(stored io.Reader, dir string) (files int, size int64, err error) {
-	from := bufio.NewReader(stored)
-	if _, err := from.Peek(1); err != nil {
-		if errors.Is(err, io.EOF) {
-			return 0, 0, nil
-		}
-		return 0, 0, err
-	}
-	totals, recv, err := userfiles.ReadStored(from)
+	totals, recv, err := userfiles.ReadStored(stored)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -5139,6 +5139,7 @@ type LogChunk struct {
 	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"` // where data begins in the stream; the oldest output of a service is removed
+	Stored        string                 `protobuf:"bytes,5,opt,name=stored,proto3" json:"stored,omitempty"`  // of stored files: the SHA-256 of the whole stream in hexadecimal
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5199,6 +5200,13 @@ func (x *LogChunk) GetOffset() int64 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *LogChunk) GetStored() string {
+	if x != nil {
+		return x.Stored
+	}
+	return ""
 }
 
 type WhyRequest struct {
@@ -8430,12 +8438,13 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04tail\x18\x05 \x01(\x03R\x04tail\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x1a\n" +
 	"\bprevious\x18\a \x01(\bR\bprevious\x12\x14\n" +
-	"\x05files\x18\b \x01(\bR\x05files\"h\n" +
+	"\x05files\x18\b \x01(\bR\x05files\"\x80\x01\n" +
 	"\bLogChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x16\n" +
-	"\x06offset\x18\x04 \x01(\x03R\x06offset\"\x1c\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
+	"\x06stored\x18\x05 \x01(\tR\x06stored\"\x1c\n" +
 	"\n" +
 	"WhyRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xa6\x01\n" +
