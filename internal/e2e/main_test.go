@@ -69,9 +69,9 @@ func buildMisbehaving() (string, error) {
 		}
 	}
 	ctx, tags := context.Background(), []string{"attacks", "faults"}
-	err = compile(ctx, dir, true, tags, "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node")
+	err = compile(ctx, dir, true, true, tags, "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node")
 	if err == nil {
-		err = compile(ctx, dir, false, tags, "roost-starter")
+		err = compile(ctx, dir, false, true, tags, "roost-starter")
 	}
 	return filepath.Join(dir, "roost"), err
 }

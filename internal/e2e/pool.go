@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,32 +28,76 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles the programs into dir, as make build does, and returns the path of
-// roost. It finds the module from the working directory.
+// Build compiles the programs into dir as make build does, from whose programs it begins:
+// those that are up to date are not linked again. It returns the path of roost, and finds
+// the module from the working directory.
 func Build(ctx context.Context, dir string) (roost string, err error) {
-	err = compile(ctx, dir, false, nil, "roost", "roost-q", "roost-sim", "roost-accountant", "roost-starter")
-	if err == nil { // these ask NSS
-		err = compile(ctx, dir, true, nil, "roost-daemon", "roost-negotiator", "roost-node", "roost-web")
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
 	}
-	return filepath.Join(dir, "roost"), err
+	for _, set := range []struct {
+		cgo, stripped bool
+		programs      []string
+	}{
+		{false, false, []string{"roost", "roost-q", "roost-sim", "roost-accountant"}},
+		{true, false, []string{"roost-daemon", "roost-negotiator", "roost-node", "roost-web"}}, // these ask NSS
+		{false, true, []string{"roost-starter"}},
+	} {
+		for _, program := range set.programs {
+			err := copyProgram(filepath.Join(root, "bin", program), filepath.Join(dir, program))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+		if err := compile(ctx, dir, set.cgo, set.stripped, nil, set.programs...); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "roost"), nil
+}
+
+// copyProgram copies a program, with its rights.
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func moduleRoot(ctx context.Context) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	return strings.TrimSpace(string(root)), nil
 }
 
 // compile compiles some programs into dir, with build tags beside the usual ones. All
 // calls, make, and the tests themselves use the same flags, so that no package is
 // compiled twice (scripts/flags.sh).
-func compile(ctx context.Context, dir string, cgo bool, tags []string, programs ...string) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+func compile(ctx context.Context, dir string, cgo, stripped bool, tags []string, programs ...string) error {
+	root, err := moduleRoot(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module: %w", err)
+		return err
 	}
 	tags = append(tags, "urfave_cli_no_docs", "grpcnotrace")
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-tags", strings.Join(tags, ","),
-		"-o", dir + string(filepath.Separator)}
+	args := []string{"build", "-trimpath", "-tags", strings.Join(tags, ","), "-o", dir + string(filepath.Separator)}
+	if stripped {
+		args = append(args, "-ldflags", "-s -w")
+	}
 	for _, program := range programs {
 		args = append(args, "./cmd/"+program)
 	}
 	build := exec.CommandContext(ctx, "go", args...)
-	build.Dir = strings.TrimSpace(string(root))
+	build.Dir = root
 	if !cgo {
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
