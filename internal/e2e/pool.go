@@ -28,9 +28,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles the programs into dir as make build does, from whose programs it begins:
-// those that are up to date are not linked again. It returns the path of roost, and finds
-// the module from the working directory.
+// Build compiles the programs into dir as make build does, and returns the path of roost.
+// It begins from those that make has built: what is up to date is not linked again. It
+// finds the module from the working directory.
 func Build(ctx context.Context, dir string) (roost string, err error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
