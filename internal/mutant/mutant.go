@@ -79,7 +79,11 @@ const (
 	SilentNamed     // S6: the names of a machine that is silent stay until its ad expires
 	ReturnUnnoticed // S7: a machine that was silent gets no names when it is heard again
 	OldAttemptNamed // S8: a name points to an attempt although there is a newer one
-	mutantCount     = iota
+	InsideCharged   // P6: what is inside an alloc is charged beside the alloc
+	// S15: the tasks of a service become as large as their use asks for, whatever their
+	// max is
+	SizedPastMax
+	mutantCount = iota
 )
 
 var mutantNames = [...]string{
@@ -99,7 +103,8 @@ var mutantNames = [...]string{
 	DisruptionsUncounted: "disruptions-uncounted", SizeNotUndone: "size-not-undone",
 	ScaledPastMax: "past-max", AllocUncounted: "alloc-uncounted",
 	LeaderUnconfirmed: "leader-unconfirmed", SilentNamed: "silent-named", ReturnUnnoticed: "return-unnoticed",
-	OldAttemptNamed: "old-named",
+	OldAttemptNamed: "old-named", InsideCharged: "inside-charged",
+	SizedPastMax: "sized-past-max",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
@@ -115,6 +120,7 @@ var guarantees = [...]int{
 	ScaledPastMax: 19, AllocUncounted: 18,
 	ActsUncommitted: 1, UnstartedForgotten: 4, DisruptionsUncounted: 20, RunDoubled: 21, RunLost: 21,
 	SizeNotUndone: 22, LeaderUnconfirmed: 4, SilentNamed: 23, ReturnUnnoticed: 24, OldAttemptNamed: 25,
+	InsideCharged: 6, SizedPastMax: 19,
 }
 
 // All lists the bugs.

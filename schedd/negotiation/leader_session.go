@@ -329,7 +329,8 @@ func (l *LeaderConn) SendUsage() {
 	}
 	held := make(map[submitterKey]roost.Resources)
 	l.dispatch.EachTotal(func(id dispatch.RequestID, t dispatch.RequestTotal) {
-		if r, ok := l.queue.Request(queue.RequestID(id)); ok && r.Inside.Alloc == 0 { // the alloc is counted
+		r, ok := l.queue.Request(queue.RequestID(id))
+		if ok && (r.Inside.Alloc == 0 || mutant.Active(mutant.InsideCharged)) { // the alloc is counted
 			who := submitterKey{r.Owner, r.Group}
 			held[who] = held[who].Add(t.Resources)
 		}

@@ -63,7 +63,7 @@ var guarantees = [...]string{
 	16: "when the faults are over every update ends",
 	17: "a service has no more tasks than were asked for and its updates may add",
 	18: "what a claim has is the same at its machine and by the job queue, and all claims fit into the machine",
-	19: "a service whose number of tasks follows its load has from its min to its max, whatever is measured",
+	19: "a service whose tasks follow its load in number or size stays from its min to its max, whatever is seen",
 	20: "an update stops no more running tasks than it may",
 	21: "an instant of a schedule has one run",
 	22: "to undo an update brings back what was before, bit for bit",
@@ -156,7 +156,8 @@ type Auditor struct {
 	ledgerTime      time.Duration            // ledger time at that entry
 	accounts        map[string]*usageAccount // by submitter
 	usageReports    map[usageReport]Event
-	faultsEnded     time.Duration // when the last fault was over
+	charges         map[string]*chargeWindow // by submitter
+	faultsEnded     time.Duration            // when the last fault was over
 	hasFaultsEnded  bool
 	progressChecked time.Duration // when P9 was checked last
 	waiting         map[roost.TaskID]time.Duration
@@ -174,6 +175,7 @@ func New(rules TimingRules) *Auditor {
 		rules: rules, jobs: map[roost.JobID]*auditedJob{}, keys: map[string]roost.JobID{},
 		machines: map[string]*auditedMachine{}, entries: map[logEntry]entryDigest{},
 		accounts: map[string]*usageAccount{}, usageReports: map[usageReport]Event{},
+		charges: map[string]*chargeWindow{},
 		waiting: map[roost.TaskID]time.Duration{}, nextExpiry: noDeadline,
 		nameServers: map[string]*auditedNames{}, lateUntil: map[string]time.Duration{},
 	}

@@ -49,6 +49,24 @@ func entryAt(entry uint64, until time.Duration) Event {
 	return Event{Type: Digested, Node: "n1", Entry: entry, Digest: entry, Until: until}
 }
 
+// charged returns a history in which the claims of a submitter are worth one core. One of
+// them is inside another.
+func charged(cores float64) []Event {
+	lease := func(claim, inside uint64) Event {
+		s := claimLeased(Leased, "m1", claim, time.Hour)
+		s.Submitter, s.Inside = "ann", inside
+		return s
+	}
+	return joinHistories(machineOffered("m1", 4), lease(1, 0), lease(2, 1), entryAt(1, 0), usageRate(1, 0, cores),
+		Event{Type: FaultsEnded})
+}
+
+// sizeWanted says that the tasks of a service are to get a revision with so much memory.
+func sizeWanted(revision uint32, memory roost.Bytes) Event {
+	return Event{Type: UpdateMoves, Job: taskOne, Revision: revision,
+		Resources: roost.Resources{CPU: 1000, Memory: memory * roost.GiB}}
+}
+
 // taskEvent returns an event about a task of a service.
 func taskEvent(what EventType, index int) Event { return Event{Type: what, Job: taskOne, Index: index} }
 
@@ -192,6 +210,16 @@ func TestEachGuaranteeViolated(t *testing.T) {
 			joinHistories(service, countSet(2, 3))},
 		{"a load makes too many", ScaleGuarantee, "1.s1 is to have 5 tasks, and from 1 to 4 may be",
 			joinHistories(service, scaled, countSet(4, 0), countSet(1, 1), countSet(5, 0))},
+		{"a use makes tasks too large", ScaleGuarantee,
+			"each task of 1.s1 is to have 5GiB of memory, and from 1GiB to 4GiB may be",
+			joinHistories(service, Event{Type: ServiceStored, Job: taskOne,
+				Service: &ServiceTerms{MinMemory: roost.GiB, MaxMemory: 4 * roost.GiB}}, sizeWanted(2, 4),
+				sizeWanted(3, 5))},
+		{"what is inside an alloc is charged twice", 6,
+			"ann is charged for 2 to 2 cores for 1m0s, and has claims that are worth 1 to 1",
+			joinHistories(charged(2), eventAt(20*time.Second, entryAt(2, 0)), eventAt(90*time.Second, entryAt(3, 0)))},
+		{"what is leased is not charged", 6, "ann is charged for 0 to 0 cores",
+			joinHistories(charged(0), eventAt(20*time.Second, entryAt(2, 0)), eventAt(90*time.Second, entryAt(3, 0)))},
 		{"a surplus task lives on", SurgeGuarantee, "1.s1 has 0 tasks and 0 beyond them, and attempt 1 of task 0 lives",
 			joinHistories(service, machineEvent(Assigned, 1, "m1"), taskBegins(1, "A=1"), countSet(0, 0),
 				Event{Type: FaultsEnded}, eventAt(10*time.Second, entryAt(1, 0)),

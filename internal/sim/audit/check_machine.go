@@ -40,6 +40,7 @@ type auditedMachine struct {
 type claimLease struct {
 	resources roost.Resources
 	until     time.Duration
+	submitter string
 	inside    uint64 // the claim of the alloc inside which it is; 0: it is a part of the machine
 }
 
@@ -77,14 +78,16 @@ func (a *Auditor) checkMachine(s *Event) {
 		if _, resized := m.leases[s.Claim]; resized {
 			guarantee = SizeGuarantee
 		}
-		m.leases[s.Claim] = claimLease{s.Resources, s.Until, s.Inside}
+		m.leases[s.Claim] = claimLease{s.Resources, s.Until, s.Submitter, s.Inside}
 		m.extendClaim(a, s)
 		a.checkOvercommit(guarantee, m, "its books", m.leasedResources())
 		m.checkAllocs(a)
 	case Sized:
 		m.resize(a, s)
 	case Renewed:
-		m.leases[s.Claim] = claimLease{m.leases[s.Claim].resources, s.Until, m.leases[s.Claim].inside}
+		renewed := m.leases[s.Claim]
+		renewed.until = s.Until
+		m.leases[s.Claim] = renewed
 		m.extendClaim(a, s)
 	case Freed:
 		delete(m.leases, s.Claim)

@@ -26,6 +26,7 @@ func (a *Auditor) checkProgress(at time.Duration) {
 	a.checkSurplus(at)
 	a.checkSchedules(at)
 	a.checkReadyNames(at)
+	a.checkCharges(at)
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
 	for _, id := range waits {

@@ -32,6 +32,8 @@ type ServiceTerms struct {
 	// of a service whose number of tasks follows its load; 0: it has as many as its user
 	// says
 	MinTasks, MaxTasks int
+	// of each task of a service whose size follows its use; 0: its user says it
+	MinMemory, MaxMemory roost.Bytes
 	// a next attempt may begin while one still lives on a machine that is silent
 	Overlap bool
 }
@@ -106,6 +108,7 @@ func (a *Auditor) checkService(s *Event) {
 	case UpdateMoves:
 		j.service.moving, j.service.movesSince, j.service.environment = true, s.At, s.Detail
 		j.service.goTo(s.Revision)
+		a.checkSizeBounds(j, s)
 	case UpdateWaits:
 		j.service.moving = false
 	case UpdateDone:
@@ -182,11 +185,12 @@ func (j *auditedJob) wants(i int) bool {
 }
 
 // stopRequested notes that what runs of a service is to end because its user asks for
-// that. An update that gives these tasks another revision then stops nothing.
+// that. An update that gives these tasks another revision then stops nothing, and what is
+// down is not down by plan.
 func (j *auditedJob) stopRequested(s *Event) {
 	for i := range j.tasks {
 		if s.Index == AllTasks || s.Index == i {
-			j.tasks[i].service.stopping = j.tasks[i].assigned
+			j.tasks[i].service.stopping, j.tasks[i].service.planned = j.tasks[i].assigned, false
 		}
 	}
 }

@@ -39,6 +39,16 @@ func (a *Auditor) checkSize(s *Event) {
 	}
 }
 
+// checkSizeBounds checks S15 when the tasks of a service are to get a size that follows
+// their use.
+func (a *Auditor) checkSizeBounds(j *auditedJob, s *Event) {
+	x, memory := j.service, s.Resources.Memory
+	if x.MaxMemory > 0 && memory > 0 && (memory < x.MinMemory || memory > x.MaxMemory) {
+		a.addViolation(ScaleGuarantee, serviceHistory(s.Job), "each task of %v is to have %v of memory, and from %v "+
+			"to %v may be", s.Job, memory, x.MinMemory, x.MaxMemory)
+	}
+}
+
 // sameSize reports whether two amounts of what can be resized are the same.
 func sameSize(r, s roost.Resources) bool { return r.CPU == s.CPU && r.Memory == s.Memory }
 

@@ -24,7 +24,7 @@ const (
 	Archived // a job has moved from the job queue into the history [Job]
 	Offered  // a machine offers these resources from now on [Node Resources]
 	// a machine has granted a claim, or it has another size now [Node Claim Resources
-	// Until Inside]
+	// Until Inside Submitter]
 	Leased
 	Renewed // the lease of a claim was renewed [Node Claim Until]
 	Freed   // the resources of a claim are free for others [Node Claim]

@@ -33,6 +33,21 @@ func TestDisruptionsPermitted(t *testing.T) {
 	}
 }
 
+// TestHeldTasksNotPlanned checks that tasks that their user stops are not down by plan.
+// Another one may then be stopped before the user has the answer.
+func TestHeldTasksNotPlanned(t *testing.T) {
+	two := idShown("k", taskOne)
+	two.Tasks = 2
+	begin := joinHistories(machineOffered("m1", 2), two, Event{Type: ServiceStored, Job: taskOne,
+		Service: &ServiceTerms{MaxDown: 1}}, twoTasksRun(), taskEvent(PlannedStop, 0))
+	for index, want := range map[int]int{AllTasks: 0, 0: 0, 1: 1} {
+		history := joinHistories(begin, taskEvent(StopRequested, index), taskEvent(PlannedStop, 1))
+		if all := observeAll(history).Violations(); len(all) != want {
+			t.Errorf("task %d is stopped by its user: %v", index, all)
+		}
+	}
+}
+
 // TestRunsOnce checks that an instant may be decided again with the same run. It may have
 // none while its job is held, or where instants may be left out.
 func TestRunsOnce(t *testing.T) {

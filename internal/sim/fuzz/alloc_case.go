@@ -64,6 +64,9 @@ func (c *PoolCase) drawInside(r *faults.SeededRand, set *CaseJob, number int) Ca
 			return a.Verb == Resize && a.Cores > set.Cores
 		})
 	}
+	if j.Service != nil { // it would outgrow its alloc
+		j.Service.MaxMemory = 0
+	}
 	j.Schedd, j.User, j.Inside = set.Schedd, set.User, set.Number
 	j.Cores = r.Between(1, min(set.Cores, 2))
 	if j.Anywhere = r.OneIn(2); !j.Anywhere {

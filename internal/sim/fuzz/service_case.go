@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ type CaseService struct {
 	Disrupt   int // running tasks that one update may stop; 0: any number
 	MemoryUse int // GiB that each task uses
 	MaxTasks  int // its number of tasks follows its load up to this one; 0: it does not
+	MaxMemory int // GiB up to which the memory of each task follows its use; 0: it does not
 	Restarts  int // the most restarts on one claim
 	EarlyEnds int // attempts of each task that end by themselves, after the job's Length
 	Settling  time.Duration
@@ -50,6 +52,9 @@ const resizeStream = 0x726573697a65
 // loadStream seeds a separate stream for services whose number of tasks follows their
 // load.
 const loadStream = 0x6c6f6164
+
+// sizeStream seeds a separate stream for services whose size follows their use.
+const sizeStream = 0x73697a65
 
 // overlapStream seeds a separate stream for services of which two attempts may live at
 // once.
@@ -138,6 +143,10 @@ func (c *PoolCase) drawService(r *faults.SeededRand, number int) CaseJob {
 		}
 	}
 	c.drawResizes(&j, most)
+	sizes := faults.NewRand(c.Seed ^ sizeStream ^ uint64(number))
+	if s.MaxTasks == 0 && !j.isResized() && sizes.OneIn(3) {
+		s.MaxMemory = sizes.Between(j.Cores, 2*most)
+	}
 	j.Actions = append(j.Actions, UserAction{Delay: c.FaultsEnd + serviceTime - j.At, Verb: Remove})
 	return j
 }
@@ -155,6 +164,11 @@ func (c *PoolCase) drawResizes(j *CaseJob, mostCores int) {
 		j.Actions = append(j.Actions, UserAction{Delay: r.SkewedDuration(10*time.Millisecond, c.FaultsEnd-j.At),
 			Verb: Resize, Cores: cores, Memory: r.Between(1, 2*mostCores)})
 	}
+}
+
+// isResized reports whether the user of a job changes the size of its tasks.
+func (j *CaseJob) isResized() bool {
+	return slices.ContainsFunc(j.Actions, func(a UserAction) bool { return a.Verb == Resize })
 }
 
 // environmentText is the environment of a revision of a service.
@@ -192,6 +206,9 @@ func (s *CaseService) addTo(j *pool.JobConfig, faultsEnd time.Duration) {
 	if s.MaxTasks > 0 {
 		s.addScaling(j, faultsEnd)
 	}
+	if s.MaxMemory > 0 {
+		s.addSizing(j, faultsEnd)
+	}
 	ad.SetAd(roost.AttrService, service)
 	ad.SetAd(roost.AttrUpdate, update)
 	ad.SetStrings(roost.AttrEnvironment, []string{environmentText(1)})
@@ -203,6 +220,9 @@ func (s *CaseService) addTo(j *pool.JobConfig, faultsEnd time.Duration) {
 		Environment: environmentText(1), MaxTasks: s.MaxTasks, Overlap: s.Overlap}
 	if s.MaxTasks > 0 {
 		j.Service.MinTasks = s.minTasks()
+	}
+	if s.MaxMemory > 0 {
+		j.Service.MinMemory, j.Service.MaxMemory = minSizeMemory, roost.Bytes(s.MaxMemory)*roost.GiB
 	}
 }
 
@@ -226,6 +246,21 @@ func (s *CaseService) addScaling(j *pool.JobConfig, faultsEnd time.Duration) {
 	j.Load = &pool.LoadModel{Every: time.Second, Target: scaleTarget, Silent: 5, Wrong: 6, Until: faultsEnd}
 }
 
+// minSizeMemory is the least memory of a task whose size follows its use.
+const minSizeMemory = 256 * roost.MiB
+
+// addSizing has the memory of tasks follow their use. Few reports are wrong, because one
+// counts for the whole window.
+func (s *CaseService) addSizing(j *pool.JobConfig, faultsEnd time.Duration) {
+	sizes := classad.New()
+	sizes.SetInt(roost.AttrMinMemory, int64(minSizeMemory/roost.MiB))
+	sizes.SetInt(roost.AttrMaxMemory, int64(roost.Bytes(s.MaxMemory)*roost.GiB/roost.MiB))
+	sizes.SetReal(roost.AttrSizeWindow, (2 * time.Minute).Seconds())
+	sizes.SetReal(roost.AttrScaleEvery, 5)
+	j.Spec.Ad.SetAd(roost.AttrVerticalAutoscale, sizes)
+	j.Load = &pool.LoadModel{Every: time.Second, Target: scaleTarget, Silent: 5, Wrong: 500, Until: faultsEnd}
+}
+
 // text describes the service as a part of what its user submits.
 func (s *CaseService) text() string {
 	text := fmt.Sprintf("; as a service of which %d may be down and %d more run, with at most %s on a claim; in "+
@@ -233,6 +268,9 @@ func (s *CaseService) text() string {
 		countText(s.Restarts, "restart"), s.Settling, s.Progress, s.OnFailure)
 	if s.MaxTasks > 0 {
 		text += fmt.Sprintf("; its number of tasks follows its load, from %d to %d", s.minTasks(), s.MaxTasks)
+	}
+	if s.MaxMemory > 0 {
+		text += fmt.Sprintf("; the memory of each task follows its use, from %v to %d GiB", minSizeMemory, s.MaxMemory)
 	}
 	if s.Overlap {
 		text += "; two attempts of a task may live at once while a machine is silent"

@@ -285,7 +285,7 @@ func (m *machineNode) reportLeases() {
 		if c, ok := m.core.Claim(id); ok && c.HasResources() && m.leased[id] != c.Resources {
 			m.leased[id] = c.Resources
 			m.pool.observe(audit.Event{Type: audit.Leased, Node: m.name, Claim: uint64(id), Resources: c.Resources,
-				Until: c.Lease + m.bootedAt, Inside: uint64(c.Inside)})
+				Until: c.Lease + m.bootedAt, Inside: uint64(c.Inside), Submitter: c.Owner})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // Size is how much of a machine a task asks for.
@@ -45,6 +46,9 @@ const (
 	sizeTolerance = 0.1
 	minCPU        = 100 // thousandths of a core
 	memoryStep    = 64 * roost.MiB
+	// mostUse is more than any machine has. A machine may report any number, and with a
+	// margin that could be more than an integer holds.
+	mostUse = 1 << 60
 )
 
 // Add notes what a task uses.
@@ -147,8 +151,11 @@ func DecideSize(p *SizePolicy, has Size, h *UseHistory, changed, now int64) (d S
 // wanted is the size for a use. One that differs little from what is wanted, and is not
 // less than the use, stays as it is.
 func (p *SizePolicy) wanted(has Size, usedCPU roost.MilliCPU, usedMemory roost.Bytes) Size {
-	cpu, memory := float64(usedCPU)*(1+p.Margin), float64(usedMemory)*(1+p.Margin)
-	to := p.Clamp(Size{roundCPU(cpu), RoundMemory(roost.Bytes(memory))})
+	cpu, memory := min(float64(usedCPU)*(1+p.Margin), mostUse), min(float64(usedMemory)*(1+p.Margin), mostUse)
+	to := Size{roundCPU(cpu), RoundMemory(roost.Bytes(memory))}
+	if !mutant.Active(mutant.SizedPastMax) {
+		to = p.Clamp(to)
+	}
 	within := p.Clamp(has)
 	if !p.SizesCPU() || within.CPU == has.CPU && has.CPU >= usedCPU && isNear(float64(has.CPU), cpu) {
 		to.CPU = has.CPU

@@ -1,6 +1,7 @@
 package autoscale
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -92,6 +93,13 @@ func TestSizeBounds(t *testing.T) {
 	r.policy.MaxCPU, r.has.Memory = 0, roost.GiB
 	r.use(time.Hour, 3000, 6*roost.GiB)
 	r.expect(t, 2000, 7*roost.GiB+512*roost.MiB)
+}
+
+// TestSizeHugeUse checks that a use beyond all numbers makes a size as large as may be.
+func TestSizeHugeUse(t *testing.T) {
+	r := newSizeRun()
+	r.use(2*time.Hour, math.MaxInt64, math.MaxInt64)
+	r.expect(t, 4000, 8*roost.GiB)
 }
 
 // TestSizeRandom checks the bounds with any use. Sizes stay within them, and are never
