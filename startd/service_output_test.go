@@ -48,6 +48,11 @@ func TestServiceOutput(t *testing.T) {
 		at != from+int64(len(text))-6 {
 		t.Errorf("the last 6 bytes are %q at %d", end, at)
 	}
+	before := fileTimeAfter(t, time.Now())
+	text, _ = s.tailOnce(ctx, &wire.TailRequest{Schedd: s.name, Attempt: a, SinceMs: before.UnixMilli()})
+	if text != "" {
+		t.Errorf("since now it wrote %.40q", text)
+	}
 	if err := os.WriteFile(fifo, []byte("go\n"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +61,34 @@ func TestServiceOutput(t *testing.T) {
 		t.Fatalf("got %d bytes from %d, %v; before there were %d from %d", x.GetStdoutSize(), x.GetStdoutStart(),
 			x.GetStatus(), len(text), from)
 	}
+	first, _ := outputfile.DecodeTimeMarks(x.GetStdoutTimes()).Range(before.UnixMilli(), 0)
+	if want := x.GetStdoutStart() + x.GetStdoutSize() - int64(len("60001\n")*10+len("end\n")); first != want {
+		t.Errorf("what it wrote last begins at %d, want %d", first, want)
+	}
 	left := s.fetchStdout(ctx, a)
 	if int64(len(left)) != x.GetStdoutSize() || !strings.HasSuffix(left, "\nend\n") {
 		t.Errorf("%d bytes came, and %d were announced; they end with %.20q", len(left), x.GetStdoutSize(),
 			left[max(len(left)-20, 0):])
 	}
 	checkNumbers(t, strings.TrimSuffix(left, "end\n"))
+}
+
+// fileTimeAfter waits until files that are written have a time after an instant.
+func fileTimeAfter(t *testing.T, at time.Time) time.Time {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	for {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.ModTime().UnixMilli() > at.UnixMilli() {
+			return info.ModTime()
+		}
+	}
 }
 
 // needHoles skips a test where files cannot have holes.

@@ -9486,6 +9486,8 @@ type Exited struct {
 	Windows       []*scheddapi.UsageWindow `protobuf:"bytes,10,rep,name=windows,proto3" json:"windows,omitempty"`
 	StdoutStart   int64                    `protobuf:"varint,11,opt,name=stdout_start,json=stdoutStart,proto3" json:"stdout_start,omitempty"` // of a service: bytes that its captured output had before what is left of it
 	StderrStart   int64                    `protobuf:"varint,12,opt,name=stderr_start,json=stderrStart,proto3" json:"stderr_start,omitempty"`
+	StdoutTimes   []byte                   `protobuf:"bytes,13,opt,name=stdout_times,json=stdoutTimes,proto3" json:"stdout_times,omitempty"` // when captured output was written, as package outputfile encodes it
+	StderrTimes   []byte                   `protobuf:"bytes,14,opt,name=stderr_times,json=stderrTimes,proto3" json:"stderr_times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9602,6 +9604,20 @@ func (x *Exited) GetStderrStart() int64 {
 		return x.StderrStart
 	}
 	return 0
+}
+
+func (x *Exited) GetStdoutTimes() []byte {
+	if x != nil {
+		return x.StdoutTimes
+	}
+	return nil
+}
+
+func (x *Exited) GetStderrTimes() []byte {
+	if x != nil {
+		return x.StderrTimes
+	}
+	return nil
 }
 
 // CheckpointTaken means that a checkpoint was taken, or with error why not: then the
@@ -10267,8 +10283,11 @@ type TailRequest struct {
 	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Stderr        bool                   `protobuf:"varint,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	Follow        bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"` // until the attempt ends
-	Tail          int64                  `protobuf:"varint,6,opt,name=tail,proto3" json:"tail,omitempty"`     // of captured output: bytes from the end, if > 0
+	Follow        bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`                  // until the attempt ends
+	Tail          int64                  `protobuf:"varint,6,opt,name=tail,proto3" json:"tail,omitempty"`                      // of captured output: bytes from the end, if > 0
+	SinceMs       int64                  `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // of captured output, as in LogsRequest; so the next two
+	UntilMs       int64                  `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	Times         bool                   `protobuf:"varint,9,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10343,6 +10362,27 @@ func (x *TailRequest) GetTail() int64 {
 		return x.Tail
 	}
 	return 0
+}
+
+func (x *TailRequest) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *TailRequest) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *TailRequest) GetTimes() bool {
+	if x != nil {
+		return x.Times
+	}
+	return false
 }
 
 // GuardSigns is the guard's observation of the machine and its owner. Instants are
@@ -13665,7 +13705,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05holes\x18\x04 \x01(\bR\x05holes\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
-	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xd5\x03\n" +
+	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\x9b\x04\n" +
 	"\x06Exited\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12.\n" +
 	"\x06status\x18\x02 \x01(\v2\x16.roost.wire.ExitStatusR\x06status\x12\x16\n" +
@@ -13681,7 +13721,9 @@ const file_roost_proto_rawDesc = "" +
 	"\awindows\x18\n" +
 	" \x03(\v2\x17.roost.wire.UsageWindowR\awindows\x12!\n" +
 	"\fstdout_start\x18\v \x01(\x03R\vstdoutStart\x12!\n" +
-	"\fstderr_start\x18\f \x01(\x03R\vstderrStart\"\xb7\x01\n" +
+	"\fstderr_start\x18\f \x01(\x03R\vstderrStart\x12!\n" +
+	"\fstdout_times\x18\r \x01(\fR\vstdoutTimes\x12!\n" +
+	"\fstderr_times\x18\x0e \x01(\fR\vstderrTimes\"\xb7\x01\n" +
 	"\x0fCheckpointTaken\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
@@ -13730,14 +13772,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +
 	"\x05names\x18\x03 \x03(\tR\x05names\x12\x14\n" +
-	"\x05holes\x18\x04 \x01(\bR\x05holes\"\xb3\x01\n" +
+	"\x05holes\x18\x04 \x01(\bR\x05holes\"\xff\x01\n" +
 	"\vTailRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\x12\n" +
-	"\x04tail\x18\x06 \x01(\x03R\x04tail\"\xc6\x04\n" +
+	"\x04tail\x18\x06 \x01(\x03R\x04tail\x12\x19\n" +
+	"\bsince_ms\x18\a \x01(\x03R\asinceMs\x12\x19\n" +
+	"\buntil_ms\x18\b \x01(\x03R\auntilMs\x12\x14\n" +
+	"\x05times\x18\t \x01(\bR\x05times\"\xc6\x04\n" +
 	"\n" +
 	"GuardSigns\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +

@@ -38,12 +38,33 @@ func (s *Service) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[
 	if req.Id, err = resolveJobWord(stream.Context(), s, who, req.GetId()); err != nil {
 		return err
 	}
+	if err := checkLogTimes(req, time.Now()); err != nil {
+		return err
+	}
 	if host, there := s.peerSchedds.RemoteHost(req.GetId()); there &&
 		(host == s.node.CellQueueName() || s.admins.IsAdmin(who.User, s.node.Name)) {
 		return s.peerSchedds.PeerLogs(stream.Context(), host, &wire.NeighbourLogs{User: who.User, Uid: who.UID,
 			Gid: who.GID, Request: req}, stream.Send)
 	}
 	return SendLogs(stream.Context(), s, req, who, stream.Send)
+}
+
+// checkLogTimes refuses times that select nothing.
+func checkLogTimes(req *wire.LogsRequest, now time.Time) error {
+	since, until := req.GetSinceMs(), req.GetUntilMs()
+	text := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+	switch {
+	case since < 0 || until < 0:
+		return fmt.Errorf("output of %s: %w: a time before 1970; name one at which the task ran", req.GetId(),
+			roost.Invalid)
+	case since > now.UnixMilli():
+		return fmt.Errorf("output of %s: %w: %s is in the future here, where it is %s; name a time that has passed",
+			req.GetId(), roost.Invalid, text(since), text(now.UnixMilli()))
+	case until > 0 && until < since:
+		return fmt.Errorf("output of %s: %w: it is to end at %s and begin at %s, which is later; exchange them",
+			req.GetId(), roost.Invalid, text(until), text(since))
+	}
+	return nil
 }
 
 // SendLogs is Logs for a user whom this schedd or another one knows.
@@ -76,24 +97,28 @@ func SendLogs(ctx context.Context, s *Service, req *wire.LogsRequest, who queue.
 }
 
 // send passes a piece of a stream on.
-func (r *logReader) send(data []byte) error {
+func (r *logReader) send(data []byte) error { return r.sendWritten(data, r.offset, 0) }
+
+// sendWritten passes a piece of a stream on, with its offset and when it was written. 0:
+// that is not known.
+func (r *logReader) sendWritten(data []byte, at, written int64) error {
 	if len(data) == 0 {
 		return nil
 	}
-	at := r.offset
-	r.offset += int64(len(data))
+	r.offset = at + int64(len(data))
 	return r.to(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt), Offset: at,
-		Stored: r.stored})
+		WrittenMs: written, Stored: r.stored})
 }
 
-// copyFile sends what a file holds beyond the offset.
-func (r *logReader) copyFile(f *os.File) error {
+// copyFile sends what is wanted of a file beyond the offset.
+func (r *logReader) copyFile(f *os.File, wanted outputfile.TimeSelection) error {
+	r.offset = max(r.offset, wanted.Start)
 	if start, err := outputfile.DataStart(f); err == nil {
 		r.offset = max(r.offset, start)
 	}
 	if tail := r.req.GetTail(); tail > 0 && !r.begun {
 		if end, err := f.Seek(0, io.SeekEnd); err == nil {
-			r.offset = max(end-tail, r.offset)
+			r.offset = max(min(end, wanted.End)-tail, r.offset)
 		}
 	}
 	r.begun = true
@@ -103,10 +128,10 @@ func (r *logReader) copyFile(f *os.File) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := f.Read(buf)
-		if serr := r.send(buf[:n]); serr != nil {
+		if serr := wanted.Send(wanted.Cut(buf[:n], r.offset), r.offset, r.sendWritten); serr != nil {
 			return serr
 		}
-		if err == io.EOF {
+		if err == io.EOF || r.offset >= wanted.End {
 			return nil
 		}
 		if err != nil {
@@ -125,7 +150,28 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 		return err
 	}
 	defer f.Close()
-	return r.copyFile(f)
+	wanted, err := r.spooledSelection(a, stderr)
+	if err != nil {
+		return err
+	}
+	return r.copyFile(f, wanted)
+}
+
+// spooledSelection is the part that is wanted of a stream in the spool.
+func (r *logReader) spooledSelection(a roost.AttemptID, stderr bool) (outputfile.TimeSelection, error) {
+	if !outputfile.SelectsByTime(r.req) && !r.req.GetTimes() {
+		return outputfile.SelectAll(), nil
+	}
+	marks, err := r.transfers.SpoolFiles.Times(a, stderr)
+	switch {
+	case err != nil || marks != nil:
+		return marks.Select(r.req), err
+	case outputfile.SelectsByTime(r.req):
+		return outputfile.SelectAll(), fmt.Errorf("output of attempt %v: %w: %s has no times of it: the machine had "+
+			"an older version, or the output came from a checkpoint server; ask without a time", a, roost.Conflict,
+			r.node.Name)
+	}
+	return outputfile.SelectAll(), nil
 }
 
 // followLive follows the stream on the node, until the attempt ends or the node goes
@@ -133,7 +179,7 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 func (r *logReader) followLive(ctx context.Context, p *transfer.StartdNode, a roost.AttemptID) error {
 	request := &wire.TailRequest{
 		Schedd: r.node.Name, Attempt: codec.AttemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
-		Follow: r.req.GetFollow(),
+		Follow: r.req.GetFollow(), SinceMs: r.req.GetSinceMs(), UntilMs: r.req.GetUntilMs(), Times: r.req.GetTimes(),
 	}
 	if !r.begun {
 		request.Tail = r.req.GetTail()
@@ -142,8 +188,12 @@ func (r *logReader) followLive(ctx context.Context, p *transfer.StartdNode, a ro
 	for err == nil {
 		var chunk *wire.LogChunk
 		if chunk, err = tail.Recv(); err == nil {
-			r.begun, r.offset = true, max(r.offset, chunk.GetOffset())
-			err = r.send(chunk.GetData())
+			if chunk.GetWrittenMs() == 0 && outputfile.SelectsByTime(r.req) {
+				return fmt.Errorf("output of attempt %v: %w: its machine %s has an older version, which has no times "+
+					"of output; ask without a time", a, roost.Conflict, p.Name)
+			}
+			r.begun = true
+			err = r.sendWritten(chunk.GetData(), max(r.offset, chunk.GetOffset()), chunk.GetWrittenMs())
 		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(rpc.FromStatus(err), roost.Unavailable) ||
@@ -279,6 +329,9 @@ func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path
 	agent, err := r.users.Agent(o.UID, o.GID)
 	if err != nil {
 		return err
+	}
+	if outputfile.SelectsByTime(r.req) {
+		return outputfile.UnknownTimesError(path)
 	}
 	if tail := r.req.GetTail(); tail > 0 && !r.begun {
 		if e, err := agent.Stat(ctx, filepath.Dir(path), filepath.Base(path)); err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
@@ -27,6 +28,14 @@ func (c *OutputFetch) streamStart(stderr bool) int64 {
 		return c.Exited.GetStderrStart()
 	}
 	return c.Exited.GetStdoutStart()
+}
+
+// streamTimes returns when a stream was written, as the machine says.
+func (c *OutputFetch) streamTimes(stderr bool) []byte {
+	if stderr {
+		return c.Exited.GetStderrTimes()
+	}
+	return c.Exited.GetStdoutTimes()
 }
 
 // retainServiceLogs makes room in the spool after a stream was stored, or could not be
@@ -95,8 +104,10 @@ func (s *SpoolDir) ExpireLogs(seq uint64, index int, bounds jobad.LogSpec, now t
 			if i < roost.MaxEarlierLogs && used <= bounds.Total() && now.Sub(l.stored) < bounds.Retain {
 				continue
 			}
-			if err := os.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("spool: %w", err))
+			for _, path := range []string{l.path, l.path + outputfile.TimesSuffix} {
+				if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					errs = append(errs, fmt.Errorf("spool: %w", err))
+				}
 			}
 		}
 	}

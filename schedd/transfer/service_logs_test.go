@@ -82,13 +82,15 @@ func serviceFetch(dir, disk string, attempt roost.AttemptNumber, text string) *O
 		FileTransfers: New(Config{Host: "submit", StateDir: dir, Log: slog.New(slog.DiscardHandler),
 			Reserve: &journal.DiskReserve{Dir: disk}}),
 		Attempt: a, Exited: &wire.Exited{Attempt: codec.AttemptRef(a), Status: &wire.ExitStatus{},
-			Stdout: []byte(text), StdoutSize: int64(len(text)), StdoutStart: 1 << 30},
+			Stdout: []byte(text), StdoutSize: int64(len(text)), StdoutStart: 1 << 30,
+			StdoutTimes: outputfile.TimeMarks{{Time: 1000, Offset: 1<<30 + int64(len(text))}}.Encode()},
 		logs: &jobad.LogSpec{Size: 64 * roost.KiB, Files: 2, Retain: time.Hour},
 	}
 }
 
-// TestServiceLogs checks that the spool has what is left of a stream at its place. The
-// attempts before stay; a full disk makes room of them, and does not wait.
+// TestServiceLogs checks that the spool has what is left of a stream at its place, and
+// when that was written. The attempts before stay; a full disk makes room of them, and
+// does not wait.
 func TestServiceLogs(t *testing.T) {
 	dir, disk := t.TempDir(), t.TempDir()
 	for n := range 3 {
@@ -107,7 +109,8 @@ func TestServiceLogs(t *testing.T) {
 		}
 		return names
 	}
-	if got := spooled(); !slices.Equal(got, []string{"0.1.out", "0.2.out", "0.3.out"}) {
+	if got := spooled(); !slices.Equal(got, []string{"0.1.out", "0.1.out.times", "0.2.out", "0.2.out.times", "0.3.out",
+		"0.3.out.times"}) {
 		t.Errorf("the spool has %v", got)
 	}
 	f, err := os.Open(filepath.Join(dir, "spool", "1", "0.3.out"))
@@ -118,6 +121,11 @@ func TestServiceLogs(t *testing.T) {
 	if start, err := outputfile.DataStart(f); err != nil || start != 1<<30 {
 		t.Errorf("the output begins at %d, %v", start, err)
 	}
+	a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 3}
+	times, err := (&SpoolDir{Dir: filepath.Join(dir, "spool")}).Times(a, false)
+	if err != nil || !slices.Equal(times, outputfile.TimeMarks{{Time: 1000, Offset: 1<<30 + 2}}) {
+		t.Errorf("its times are %v, %v", times, err)
+	}
 	if err := os.Remove(disk); err != nil { // of which nothing is free now
 		t.Fatal(err)
 	}
@@ -125,7 +133,7 @@ func TestServiceLogs(t *testing.T) {
 	if err := c.spoolStream(false, strings.NewReader("4\n")); !errors.Is(err, roost.Unavailable) {
 		t.Errorf("the disk is full: got %v", err)
 	}
-	if got := spooled(); !slices.Equal(got, []string{"0.3.out"}) {
+	if got := spooled(); !slices.Equal(got, []string{"0.3.out", "0.3.out.times"}) {
 		t.Errorf("the disk is full, and the spool has %v", got)
 	}
 	if err := c.spoolStream(false, strings.NewReader("4\n")); err != nil {

@@ -46,6 +46,11 @@ func (c *OutputFetch) spool(ctx context.Context, stderr bool, why error) error {
 // there is, and the attempt waits.
 func (c *OutputFetch) spoolStream(stderr bool, from io.Reader) error {
 	err := c.SpoolFiles.Store(c.Attempt, stderr, c.streamStart(stderr), from)
+	if err == nil {
+		if terr := c.SpoolFiles.StoreTimes(c.Attempt, stderr, c.streamTimes(stderr)); terr != nil {
+			c.log.Warn("the times of output cannot be stored", "attempt", c.Attempt, "error", terr)
+		}
+	}
 	if c.logs != nil {
 		return c.retainServiceLogs(stderr, err)
 	}

@@ -4,18 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
-	"strconv"
-
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/schedd/journal"
 )
 
 // SpoolDir is a directory of captured output: one file for each attempt and stream, below
-// a directory for each job. It leaves the reserve of its disk to the job log.
+// a directory for each job. Beside it is one with its times. It leaves the reserve of its
+// disk to the job log.
 type SpoolDir struct {
 	Dir     string
 	Reserve *journal.DiskReserve
@@ -54,6 +57,24 @@ func (s *SpoolDir) Store(a roost.AttemptID, stderr bool, start int64, data io.Re
 		return fmt.Errorf("spool: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
+}
+
+// StoreTimes writes when a captured stream was written beside it. Without room for that
+// the stream has no times.
+func (s *SpoolDir) StoreTimes(a roost.AttemptID, stderr bool, times []byte) error {
+	if marks := outputfile.DecodeTimeMarks(times); len(marks) > 0 && s.Reserve.FreeBytes() > s.Reserve.Size {
+		return atomicfile.Write(s.Path(a, stderr)+outputfile.TimesSuffix, marks.Encode(), 0o600)
+	}
+	return nil
+}
+
+// Times returns when a stream in the spool was written. None means that it is not known.
+func (s *SpoolDir) Times(a roost.AttemptID, stderr bool) (outputfile.TimeMarks, error) {
+	b, err := os.ReadFile(s.Path(a, stderr) + outputfile.TimesSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return outputfile.DecodeTimeMarks(b), err
 }
 
 // maxStreamStart is the greatest offset of what is left of a stream. The largest files of

@@ -61,6 +61,8 @@ func (h *Runner) reportExit(a *Attempt) {
 		e.Stderr, e.StderrSize = readInlineOutput(a.EndedOutput(true))
 	}
 	h.truncateOutput(a, e)
+	e.StdoutTimes = h.outputTimes(a, false, e.GetStdoutStart()+e.GetStdoutSize())
+	e.StderrTimes = h.outputTimes(a, true, e.GetStderrStart()+e.GetStderrSize())
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
 		h.listOutputs(a, e)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/outputfile"
@@ -53,6 +54,20 @@ func (h *Runner) retainOutput(a *Attempt, stderr bool) (start int64) {
 		return 0
 	}
 	return start
+}
+
+// outputTimes returns when a captured stream was written that ends at an offset, encoded;
+// nil if that is not known.
+func (h *Runner) outputTimes(a *Attempt, stderr bool, end int64) []byte {
+	if end == 0 {
+		return nil
+	}
+	marks, err := outputfile.ReadTimeMarks(starterclient.CapturedPath(a.record.IO, stderr), time.Now())
+	if err != nil {
+		h.machine.log.Warn("the times of captured output cannot be read", "attempt", a.Label(), "err", err)
+		return nil
+	}
+	return marks.Before(end).Encode()
 }
 
 // EndedOutput returns where the captured output is of an attempt that has ended.

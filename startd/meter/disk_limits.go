@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/outputfile"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -198,7 +199,8 @@ func directoryUsage(dir string) (used int64) {
 		return 0
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && e.Name() != proto.StatusFile {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && e.Name() != proto.StatusFile &&
+			!strings.HasSuffix(e.Name(), outputfile.TimesSuffix) {
 			used += info.Sys().(*syscall.Stat_t).Blocks * 512 // the unit of st_blocks (stat(2))
 		}
 	}

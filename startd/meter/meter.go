@@ -79,7 +79,9 @@ type attemptMeter struct {
 	measureAt     time.Time // when its directories are measured next; only who measures uses it
 	limitExceeded bool      // or because of one of its bounds
 	windows       usageWindows
-	untrimmed     atomic.Bool // its captured output cannot be trimmed
+	untrimmed     atomic.Bool           // its captured output cannot be trimmed
+	times         [2]outputfile.TimeLog // of standard output and standard error; only WatchOutput uses them
+	untimed       bool                  // they could not be stored; only WatchOutput uses it
 }
 
 // sample measures, and keeps what it found.

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// WatchOutput removes the oldest captured output of services that have more than they may
-// have, until ctx ends. Between two looks a task may write more.
+// WatchOutput marks when captured output was written, until ctx ends. It removes the
+// oldest output of services that have more than they may have. Between two looks a task
+// may write more.
 func (s *Meters) WatchOutput(ctx context.Context) {
 	tick := time.NewTicker(outputCheckInterval)
 	defer tick.Stop()
@@ -22,9 +23,22 @@ func (s *Meters) WatchOutput(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range s.sortedMeters() {
+			s.recordTimes(t)
 			if t.Logs.Files > 0 && !t.untrimmed.Load() {
 				s.trimOutput(t)
 			}
+		}
+	}
+}
+
+// recordTimes marks how far both streams of an attempt are written now. Marks that cannot
+// be stored are only less exact times.
+func (s *Meters) recordTimes(t *attemptMeter) {
+	for i, stderr := range []bool{false, true} {
+		err := t.times[i].Record(starterclient.CapturedPath(t.IO, stderr), time.Now())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !t.untimed {
+			t.untimed = true
+			s.opt.Log.Warn("the times of captured output cannot be stored", "attempt", t.ID, "err", err)
 		}
 	}
 }

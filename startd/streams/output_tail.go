@@ -39,9 +39,17 @@ func (m *Server) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[w
 		return err
 	}
 	defer done()
-	offset, look := req.GetOffset(), firstTailInterval
+	wanted, err := source.selection(req)
+	if err != nil {
+		return err
+	}
+	offset, look := max(req.GetOffset(), wanted.Start), firstTailInterval
 	if req.GetTail() > 0 {
-		offset = max(source.size()-req.GetTail(), offset)
+		offset = max(min(source.size(), wanted.End)-req.GetTail(), offset)
+	}
+	send := func(data []byte, at, written int64) error {
+		return stream.Send(&wire.LogChunk{Data: data, Stderr: req.GetStderr(), Attempt: a.Number(), Offset: at,
+			WrittenMs: written})
 	}
 	for {
 		over := a.HasEnded()
@@ -49,15 +57,14 @@ func (m *Server) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[w
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, roost.NoInput) {
 			return err
 		}
-		if len(data) > 0 {
-			chunk := &wire.LogChunk{Data: data, Stderr: req.GetStderr(), Attempt: a.Number(), Offset: at}
-			if err := stream.Send(chunk); err != nil {
+		if data = wanted.Cut(data, at); len(data) > 0 {
+			if err := wanted.Send(data, at, send); err != nil {
 				return err
 			}
 			offset, look = at+int64(len(data)), firstTailInterval
 			continue
 		}
-		if over || !req.GetFollow() {
+		if over || !req.GetFollow() || at >= wanted.End {
 			return nil
 		}
 		if look = waitTail(ctx, a, look); look == 0 {
@@ -83,8 +90,23 @@ func waitTail(ctx context.Context, a *claim.Attempt, look time.Duration) time.Du
 // outputSource reads a stream of an attempt that may still grow.
 type outputSource struct {
 	// read returns what is at an offset, or at a later one if that is not kept any more
-	read func(offset int64) (data []byte, at int64, err error)
-	size func() int64 // 0: not known
+	read     func(offset int64) (data []byte, at int64, err error)
+	size     func() int64 // 0: not known
+	path     string       // of a captured stream
+	userFile string       // to which the task writes the stream itself
+}
+
+// selection returns the part of the stream that a request wants. When the parts of a file
+// of the user's were written is not known.
+func (s *outputSource) selection(req *wire.TailRequest) (outputfile.TimeSelection, error) {
+	switch {
+	case !outputfile.SelectsByTime(req) && (!req.GetTimes() || s.path == ""):
+		return outputfile.SelectAll(), nil
+	case s.path == "":
+		return outputfile.SelectAll(), outputfile.UnknownTimesError(s.userFile)
+	}
+	marks, err := outputfile.ReadTimeMarks(s.path, time.Now())
+	return marks.Select(req), err
 }
 
 // outputSource finds where a stream of an attempt goes. Captured, it is a file of ours;
@@ -100,6 +122,7 @@ func (m *Server) outputSource(ctx context.Context, a *claim.Attempt,
 	if captured {
 		return capturedSource(path), func() {}, nil
 	}
+	source.userFile = path
 	agent, err := m.agents.Acquire(a.Credential())
 	if err != nil {
 		return source, nil, err
@@ -122,6 +145,7 @@ func (m *Server) outputSource(ctx context.Context, a *claim.Attempt,
 // removed at any time.
 func capturedSource(path string) outputSource {
 	return outputSource{
+		path: path,
 		read: func(offset int64) ([]byte, int64, error) { return readCaptured(path, offset, tailChunk) },
 		size: func() int64 {
 			info, err := os.Lstat(path)

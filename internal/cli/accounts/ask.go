@@ -100,11 +100,11 @@ func newQuery(c *frame.Invocation, report string) (*query.Query, error) {
 		q.From, q.To = month.Start(), month.End()
 		return q, nil
 	}
-	from, err := parseTime(c, "since", time.Time{})
+	from, err := c.TimeFlag("since", time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	to, err := parseTime(c, "until", c.Now())
+	to, err := c.TimeFlag("until", c.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -113,22 +113,4 @@ func newQuery(c *frame.Invocation, report string) (*query.Query, error) {
 	}
 	q.From, q.To = accounting.MillisOf(from), accounting.MillisOf(to)
 	return q, nil
-}
-
-// parseTime reads the time of a flag, which is otherwise if it is not set.
-func parseTime(c *frame.Invocation, flag string, otherwise time.Time) (time.Time, error) {
-	text := c.StringFlag(flag)
-	if text == "" {
-		return otherwise, nil
-	}
-	if d, err := roost.ParseDuration(text); err == nil {
-		return c.Now().Add(-d), nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return otherwise, frame.UsageErrorf("--%s: %q is neither a length of time, as 90m or 2d, nor a date, as 2026-03-01",
-		flag, text)
 }

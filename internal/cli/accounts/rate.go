@@ -127,7 +127,7 @@ func setRate(c *frame.Invocation, _ []string) error {
 		}
 		*to = amount
 	}
-	from, err := parseTime(c, "from", c.Now())
+	from, err := c.TimeFlag("from", c.Now())
 	if err == nil {
 		l.From = query.Time(accounting.MillisOf(from))
 		l.Bands, err = factorFlags(c, "band")
@@ -199,7 +199,7 @@ func factorFlags(c *frame.Invocation, flag string) (map[string]query.Factor, err
 }
 
 func recharge(c *frame.Invocation, _ []string) error {
-	from, err := parseTime(c, "from", c.Now())
+	from, err := c.TimeFlag("from", c.Now())
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,15 @@ func (p *runProgress) end(*Progress) {}
 
 // followOutput copies the output of a task, through restarts of the schedd.
 func followOutput(c *frame.Invocation, req *scheddapi.LogsRequest, to io.Writer) error {
+	return followChunks(c, req, func(chunk *scheddapi.LogChunk) error {
+		_, err := to.Write(chunk.GetData())
+		return err
+	})
+}
+
+// followChunks calls print with each piece of the output of a task, through restarts of
+// the schedd.
+func followChunks(c *frame.Invocation, req *scheddapi.LogsRequest, print func(*scheddapi.LogChunk) error) error {
 	s, err := c.ConnectSchedd()
 	if err != nil {
 		return err
@@ -172,7 +181,11 @@ func followOutput(c *frame.Invocation, req *scheddapi.LogsRequest, to io.Writer)
 				req.Offset = 0
 			}
 			attempt = chunk.GetAttempt()
-			if _, err := to.Write(chunk.GetData()); err != nil {
+			err = print(chunk)
+			if _, known := errors.AsType[*frame.KindError](err); known {
+				return err
+			}
+			if err != nil {
 				return frame.KindErrorf(roost.NoOutput, "write: %v", err)
 			}
 			req.Offset, req.Tail = max(req.GetOffset(), chunk.GetOffset())+int64(len(chunk.GetData())), 0

@@ -7,7 +7,6 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -45,7 +44,7 @@ func listHistory(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	since, err := parseSince(c)
+	since, err := c.TimeFlag("since", time.Time{})
 	if err != nil {
 		return err
 	}
@@ -75,25 +74,6 @@ func listHistory(c *frame.Invocation) error {
 	}
 	historyTable(c, found).Print(c.Stdout, c.OutScreen)
 	return nil
-}
-
-// parseSince reads the time from which on jobs are listed.
-func parseSince(c *frame.Invocation) (time.Time, error) {
-	text := c.StringFlag("since")
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if d, err := roost.ParseDuration(text); err == nil {
-		return c.Now().Add(-d), nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, frame.UsageErrorf("--since: %q is neither a length of time, as 90m or 2d, nor a date, "+
-		"as 2026-03-01",
-		text)
 }
 
 func historyTable(c *frame.Invocation, found []*scheddapi.JobStatus) *frame.TextTable {

@@ -5039,10 +5039,13 @@ type LogsRequest struct {
 	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"` // until the task is final
 	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	Tail          int64                  `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`         // bytes from the end, if > 0
-	Attempt       uint32                 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`   // 0: the last one
-	Previous      bool                   `protobuf:"varint,7,opt,name=previous,proto3" json:"previous,omitempty"` // the last attempt but one
-	Files         bool                   `protobuf:"varint,8,opt,name=files,proto3" json:"files,omitempty"`       // the stored output files of its last attempt, one FileChunk after the other
+	Tail          int64                  `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`                       // bytes from the end, if > 0
+	Attempt       uint32                 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`                 // 0: the last one
+	Previous      bool                   `protobuf:"varint,7,opt,name=previous,proto3" json:"previous,omitempty"`               // the last attempt but one
+	Files         bool                   `protobuf:"varint,8,opt,name=files,proto3" json:"files,omitempty"`                     // the stored output files of its last attempt, one FileChunk after the other
+	SinceMs       int64                  `protobuf:"varint,9,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`  // unix time: only what was written then or later, if > 0
+	UntilMs       int64                  `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // unix time: only what was written until then, if > 0
+	Times         bool                   `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`                    // chunks say when they were written, where that is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5133,13 +5136,35 @@ func (x *LogsRequest) GetFiles() bool {
 	return false
 }
 
+func (x *LogsRequest) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *LogsRequest) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *LogsRequest) GetTimes() bool {
+	if x != nil {
+		return x.Times
+	}
+	return false
+}
+
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"` // where data begins in the stream; the oldest output of a service is removed
-	Stored        string                 `protobuf:"bytes,5,opt,name=stored,proto3" json:"stored,omitempty"`  // of stored files: the SHA-256 of the whole stream in hexadecimal
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`                        // where data begins in the stream; the oldest output of a service is removed
+	Stored        string                 `protobuf:"bytes,5,opt,name=stored,proto3" json:"stored,omitempty"`                         // of stored files: the SHA-256 of the whole stream in hexadecimal
+	WrittenMs     int64                  `protobuf:"varint,6,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"` // with since_ms, until_ms or times: unix time; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5207,6 +5232,13 @@ func (x *LogChunk) GetStored() string {
 		return x.Stored
 	}
 	return ""
+}
+
+func (x *LogChunk) GetWrittenMs() int64 {
+	if x != nil {
+		return x.WrittenMs
+	}
+	return 0
 }
 
 type WhyRequest struct {
@@ -8429,7 +8461,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\n" +
 	"WatchEvent\x12-\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12-\n" +
-	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"\xc5\x01\n" +
+	"\x06failed\x18\x02 \x03(\v2\x15.roost.wire.JobStatusR\x06failed\"\x91\x02\n" +
 	"\vLogsRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x16\n" +
@@ -8438,13 +8470,19 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04tail\x18\x05 \x01(\x03R\x04tail\x12\x18\n" +
 	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x1a\n" +
 	"\bprevious\x18\a \x01(\bR\bprevious\x12\x14\n" +
-	"\x05files\x18\b \x01(\bR\x05files\"\x80\x01\n" +
+	"\x05files\x18\b \x01(\bR\x05files\x12\x19\n" +
+	"\bsince_ms\x18\t \x01(\x03R\asinceMs\x12\x19\n" +
+	"\buntil_ms\x18\n" +
+	" \x01(\x03R\auntilMs\x12\x14\n" +
+	"\x05times\x18\v \x01(\bR\x05times\"\x9f\x01\n" +
 	"\bLogChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06stored\x18\x05 \x01(\tR\x06stored\"\x1c\n" +
+	"\x06stored\x18\x05 \x01(\tR\x06stored\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\x06 \x01(\x03R\twrittenMs\"\x1c\n" +
 	"\n" +
 	"WhyRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xa6\x01\n" +
