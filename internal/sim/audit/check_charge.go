@@ -16,6 +16,10 @@ type chargeWindow struct {
 	leastWorth, mostWorth float64 // what the claims are worth in cores
 }
 
+// chargeDelay is how long after the last fault charges are compared. A claim that its
+// schedd has forgotten lives until the end of its lease, and is not charged.
+const chargeDelay = 2 * time.Minute
+
 // chargeTolerance is by how many cores a charge may differ from what claims are worth.
 const chargeTolerance = 1e-3
 
@@ -23,6 +27,9 @@ const chargeTolerance = 1e-3
 // what the machines have leased to it. A claim inside an alloc is a part of that, and is
 // not charged beside it.
 func (a *Auditor) checkCharges(at time.Duration) {
+	if at < a.faultsEnded+chargeDelay {
+		return
+	}
 	worth := a.worthBySubmitter()
 	all := maps.Clone(worth)
 	for who := range a.accounts {
