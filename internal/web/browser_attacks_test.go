@@ -306,7 +306,8 @@ func TestW1Browser(t *testing.T) {
 func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
-		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/nodes", "/nodes/{node}",
+		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
+		"/nodes", "/nodes/{node}",
 		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {

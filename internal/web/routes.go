@@ -58,9 +58,9 @@ func (d *server) sessionRoutes() []route.Route {
 	}
 }
 
-// jobRoutes are those of jobs and tasks.
-func jobRoutes(cursors *view.Cursors) []route.Route {
-	list := []route.Param{{Name: "all", Description: "1: jobs of all users"},
+// jobListParams are what a list of jobs can be restricted by.
+func jobListParams() []route.Param {
+	return []route.Param{{Name: "all", Description: "1: jobs of all users"},
 		{Name: "history", Description: "1: also jobs that have ended"},
 		{Name: "state", Description: "only jobs with tasks in this state; may be repeated"},
 		{Name: "owner", Description: "only jobs of this user"},
@@ -72,7 +72,11 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Name: "select", Description: "selectors as for roost jobs, separated by blanks"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "after", Description: "the cursor next of the part before"}}
-	list = append(list, layoutParams()...)
+}
+
+// jobRoutes are those of jobs and tasks.
+func jobRoutes(cursors *view.Cursors) []route.Route {
+	list := append(jobListParams(), layoutParams()...)
 	tasks := []route.Param{{Name: "state", Description: "only tasks in this state; may be repeated"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "from", Description: "only tasks from this index on"}}
@@ -103,6 +107,9 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Method: "GET", Pattern: "/v1/jobs/{id}/definition", Page: "/jobs/{id}/definition", Template: "definition",
 			Summary: "what a job asks for", Rights: route.ReadScope, Class: route.Reads,
 			View: view.ShowDefinition, Reply: view.Definition{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/dependencies", Page: "/jobs/{id}/dependencies",
+			Template: "dependencies", Summary: "what a job waits for and what waits for it, at any distance",
+			Rights: route.ReadScope, Class: route.Expensive, View: view.ShowDependencies, Reply: document.JobGraph{}},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/usage", Page: "/jobs/{id}/usage", Template: "job_usage",
 			Summary: "what the tasks of a job used over time, together", Rights: route.ReadScope,
 			Class: route.Expensive, Query: windows, View: view.ShowJobUsage, Reply: view.JobUsage{}, Rows: "windows"},

@@ -38,6 +38,7 @@ func functions(zone *time.Location) template.FuncMap {
 		"reason": waitReasonText, "waiting": waitingTasks,
 		"chart":  func(c chart.Chart) template.HTML { return drawChart(c, zone) },
 		"length": stepText,
+		"graph":  drawGraph,
 		"later":  laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
 	}
 }
@@ -52,13 +53,17 @@ func currentPage(path, link string) template.HTMLAttr {
 
 // stateMark shows a state as a word with its colour and shape.
 func stateMark(word string) template.HTML {
-	class := strings.Map(func(r rune) rune {
+	return template.HTML(`<span class="state ` + stateClass(word) + `">` + template.HTMLEscapeString(word) + `</span>`)
+}
+
+// stateClass is the class that the style sheet has for a state.
+func stateClass(word string) string {
+	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
 			return r
 		}
 		return -1
 	}, strings.ToLower(word))
-	return template.HTML(`<span class="state ` + class + `">` + template.HTMLEscapeString(word) + `</span>`)
 }
 
 // timeElement shows a time of a document in a zone. A script writes it in the reader's
