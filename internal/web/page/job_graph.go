@@ -65,7 +65,7 @@ func drawGraphJob(b *strings.Builder, j document.GraphJob, at graphPlace, own bo
 		template.HTMLEscapeString(strings.TrimSpace(j.ID+" "+name+" "+j.State)), class)
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="7"/>`, at.x, at.y, graphNodeWidth, graphNodeHeight)
 	fmt.Fprintf(b, `<text x="%d" y="%d" class="name">%s</text><text x="%d" y="%d">%s</text></g></a>`, at.x+12, at.y+19,
-		template.HTMLEscapeString(cutText(name, 21)), at.x+12, at.y+36,
+		template.HTMLEscapeString(cutText(name, 19)), at.x+12, at.y+36,
 		template.HTMLEscapeString(cutText(strings.TrimSpace(j.ID+"  "+j.State), 26)))
 }
 
