@@ -37,6 +37,7 @@ func (s *jobReporter) reportRevision(id roost.JobID, revision uint32) {
 	ad.Delete(roost.AttrAlterations)
 	if s.sim.cfg.Jobs[s.jobs[id.Seq]].Load != nil {
 		ad.Delete(roost.AttrTaskCount)
+		ad.Delete(jobad.AttrArray) // it says whether there are several
 	}
 	for _, name := range slices.Sorted(slices.Values(ad.Names())) {
 		value, _ := ad.Lookup(name)
