@@ -102,32 +102,44 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 // failoverPause is for how long the queue of the cell is left alone when nobody leads it.
 const failoverPause = 50 * time.Millisecond
 
+// actPatience bounds for how long an act waits for a leader of the queue of the cell. It
+// may be done again (ActRequest.Again), so it need not fail in a failover.
+const actPatience = 10 * time.Second
+
 // callPeerWithin calls a single neighbour, which has to send something within
 // peerTimeout. f calls alive whenever the neighbour does. It is called again if nobody
 // leads the queue of the cell, and nothing has come.
 func (n *Peers) callPeerWithin(ctx context.Context, name string,
 	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
-	defer late.Stop()
-	begun := false
-	var err error
-	for {
-		err = n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+	return n.callPatiently(ctx, name, peerTimeout, f)
+}
+
+// callPatiently is callPeerWithin with the patience for the queue of the cell. Whoever
+// leads it has peerTimeout for each attempt, as a neighbour has.
+func (n *Peers) callPatiently(ctx context.Context, name string, patience time.Duration,
+	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
+	begun, end := false, time.Now().Add(patience)
+	attempt := func() error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		late := time.AfterFunc(min(peerTimeout, time.Until(end)), func() { cancel(errPeerSilent) })
+		defer late.Stop()
+		return n.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 			return f(ctx, client, func() {
 				begun = true
 				late.Reset(peerTimeout)
 			})
 		})
-		if !isUnreachable(err) || name != n.CellQueue || begun || !pauseFor(ctx, failoverPause) {
-			break
+	}
+	for {
+		err := attempt()
+		if !isUnreachable(err) {
+			return err
+		}
+		if name != n.CellQueue || begun || time.Until(end) < failoverPause || !pauseFor(ctx, failoverPause) {
+			return fmt.Errorf("%s %w", name, err)
 		}
 	}
-	if isUnreachable(err) {
-		return fmt.Errorf("%s %w", name, err)
-	}
-	return err
 }
 
 // pauseFor waits, and reports whether ctx has not ended.
@@ -224,7 +236,7 @@ func (n *Peers) SubmitTo(ctx context.Context, name string, req *wire.NeighbourSu
 func (n *Peers) ActOnPeer(ctx context.Context, host string, req *wire.ActRequest,
 	who queue.CallerIdentity) (reply *wire.ActReply) {
 	act := proto.CloneOf(req)
-	err := n.callPeerWithin(ctx, host,
+	err := n.callPatiently(ctx, host, actPatience,
 		func(ctx context.Context, client wire.NeighbourClient, alive func()) (err error) {
 			reply, err = client.Act(ctx, &wire.NeighbourAct{User: who.User, Act: act, Uid: who.UID, Gid: who.GID})
 			act.Again = true // it may have been done

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // fakeQueueLeader acts for the queue of the cell at an address.
@@ -34,6 +36,15 @@ func (f *fakeQueueLeader) Submit(ctx context.Context, req *wire.NeighbourSubmit)
 	return &wire.SubmitReply{Ids: []string{"1.physics"}}, nil
 }
 
+func (f *fakeQueueLeader) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
+	f.asked <- fmt.Sprint(req.GetAct().GetAgain())
+	if f.silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &wire.ActReply{Results: []*wire.ActReply_Result{{Id: "1.physics"}}}, nil
+}
+
 func startFakeLeader(t *testing.T, silent bool) *fakeQueueLeader {
 	t.Helper()
 	f := &fakeQueueLeader{address: "unix:" + filepath.Join(t.TempDir(), "s"), asked: make(chan string, 100),
@@ -50,10 +61,13 @@ func startFakeLeader(t *testing.T, silent bool) *fakeQueueLeader {
 }
 
 // lead has the collectors say that a leader acts for the queue.
-func (f *fakeQueueLeader) lead(n *Peers) {
+func (f *fakeQueueLeader) lead(n *Peers) { f.leadAs(n, "physics") }
+
+// leadAs has the collectors say that the schedd of a name is at its address.
+func (f *fakeQueueLeader) leadAs(n *Peers, name string) {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyAddress, f.address)
-	n.OnAdChanged(time.Now(), []adclient.AdChange{{Name: "physics", Ad: ad.String()}})
+	n.OnAdChanged(time.Now(), []adclient.AdChange{{Name: name, Ad: ad.String()}})
 }
 
 // TestSubmissionOutlivesLeader checks that a submission under way is passed on to the
@@ -97,5 +111,38 @@ func TestSubmissionWithoutLeader(t *testing.T) {
 	_, err := n.SubmitTo(t.Context(), "physics", &wire.NeighbourSubmit{Request: &wire.SubmitRequest{Key: "key"}})
 	if !errors.Is(err, roost.Unavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestActOutlivesLeader checks that an act waits for the next leader of the queue, longer
+// than a list does. The leader hears that it may have been done. An act upon the jobs of
+// a node fails as soon as before.
+func TestActOutlivesLeader(t *testing.T) {
+	for _, name := range []string{"physics", "n7"} {
+		n := New("submit", nil, slog.New(slog.DiscardHandler))
+		n.CellQueue = "physics"
+		before, after := startFakeLeader(t, true), startFakeLeader(t, false)
+		before.leadAs(n, name)
+		answered := make(chan *wire.ActReply, 1)
+		go func() {
+			answered <- n.ActOnPeer(t.Context(), name, &wire.ActRequest{
+				Selection: &wire.Selection{Selectors: []string{"1." + name}}}, queue.CallerIdentity{})
+		}()
+		if again := <-before.asked; again != "false" {
+			t.Errorf("%s: the first leader was told again: %s", name, again)
+		}
+		if name == "n7" {
+			if r := (<-answered).GetResults(); len(r) != 1 || r[0].GetKind() != uint32(rpc.KindOf(roost.Unavailable)) {
+				t.Errorf("of a silent node: %v", r)
+			}
+			continue
+		}
+		if again := <-before.asked; again != "true" { // after peerTimeout
+			t.Errorf("the leader was told again: %s", again)
+		}
+		after.lead(n)
+		if r := (<-answered).GetResults(); len(r) != 1 || r[0].GetError() != "" || <-after.asked != "true" {
+			t.Errorf("of the next leader: %v", r)
+		}
 	}
 }
