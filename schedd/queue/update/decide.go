@@ -128,9 +128,12 @@ func (d *planner) noteFailures() {
 	d.addUp()
 }
 
-// noteProgress starts the clock again when a task became new after it was started.
+// noteProgress starts the clock again when a task became new after it was started. Times
+// in the future, which the clock left that was set back since, do not count; correctTimes
+// would undo them for ever.
 func (d *planner) noteProgress() {
-	if at := max(d.job.provenAt, d.surge.provenAt); d.Update.ClockFrom != 0 && at > d.Update.ClockFrom {
+	at := max(d.job.provenAt, d.surge.provenAt)
+	if d.Update.ClockFrom != 0 && at > d.Update.ClockFrom && at <= d.now {
 		d.Update.ClockFrom, d.Changed = at, true
 	}
 }

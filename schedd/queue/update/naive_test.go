@@ -130,16 +130,14 @@ func (d *naivePlanner) noteFailures() {
 
 // noteProgress starts the clock again when a task became new after it was started.
 func (d *naivePlanner) noteProgress() {
-	if d.Update.ClockFrom == 0 {
-		return
-	}
+	last := int64(0)
 	for i := range d.facts {
-		if f := &d.facts[i]; d.states[i] != TaskNew || f.Condition != Ready {
-			continue
+		if f := &d.facts[i]; d.states[i] == TaskNew && f.Condition == Ready {
+			last = max(last, f.readyAt(d.policy.Settling))
 		}
-		if at := d.facts[i].readyAt(d.policy.Settling); at > d.Update.ClockFrom {
-			d.Update.ClockFrom, d.Changed = at, true
-		}
+	}
+	if d.Update.ClockFrom != 0 && last > d.Update.ClockFrom && last <= d.now {
+		d.Update.ClockFrom, d.Changed = last, true
 	}
 }
 
