@@ -247,7 +247,8 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
+	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes(),
+		rpc.WithMachinePings())
 	wire.RegisterStartdServer(server, m)
 	l.publishAd(true)
 	var running sync.WaitGroup

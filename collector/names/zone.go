@@ -25,7 +25,8 @@ const (
 	// attempt cannot get it
 	rememberTask = 5 * time.Minute
 	// DefaultLease is how long endpoints exist without a message about their machine.
-	DefaultLease = 15 * time.Second
+	// The schedds break the session of a startd after the same silence.
+	DefaultLease = roost.SilentAfter
 	maxLease     = time.Minute
 )
 

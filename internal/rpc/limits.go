@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc/localrpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -21,6 +23,14 @@ const (
 	pingInterval     = localrpc.PingInterval
 	pingTimeout      = localrpc.PingTimeout
 	minPingInterval  = 5 * time.Second // between pings of a client
+	// Pings of a client to a startd. After roost.SilentAfter without a word the
+	// connection breaks, and so the machine is silent here when its names are lost
+	// (package names). gRPC allows no shorter interval. See WithMachinePings.
+	nodePingInterval = 10 * time.Second
+	nodePingTimeout  = roost.SilentAfter - nodePingInterval
+	// pings of a startd to its clients
+	machinePingInterval = 4 * time.Second
+	machinePingTimeout  = pingInterval + pingTimeout - machinePingInterval
 	// bytes in flight on a call before they are read; it does not grow
 	streamWindow = localrpc.StreamWindow
 	// the same for what a client receives; with windows that do not grow, gRPC need not
@@ -78,6 +88,15 @@ const (
 // than others. WithSessionSizes is the option of a negotiator's.
 func WithProgramSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(programMessageSize) }
 func WithSessionSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(sessionMessageSize) }
+
+// WithMachinePings has a startd ping its clients as often as it renews its names. With
+// the pings of its clients alone, a machine that is busy for five seconds could be
+// silent to them: they first ask after ten seconds without a word. So it is after
+// eleven, as for its names.
+func WithMachinePings() grpc.ServerOption {
+	return grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: machinePingInterval,
+		Timeout: machinePingTimeout})
+}
 
 // PartSize is the bytes of a long list in one message.
 const PartSize = 1 << 20

@@ -20,6 +20,7 @@ func TestManualListsLimits(t *testing.T) {
 		".B 1024 handshakes", ".B 128\nof one address", ".B 1024 connections", ".B 1024 calls",
 		".B " + maxIdle.String() + "\nwithout a call",
 		".B " + pingTimeout.String() + "\nafter\n.B " + pingInterval.String(),
+		".B " + nodePingTimeout.String() + "\nafter\n.B " + nodePingInterval.String(),
 		".B " + bytes(maxHeaders) + "\nof header", ".B " + requestTimeout.String() + "\nfor a request",
 		".B " + nodeSendTimeout.String() + "\nfor a node", ".B " + userSendTimeout.String() + "\nfor a user",
 		".B " + bytes(streamWindow) + "\nunder way", ".B " + bytes(maxMessageSize) + "\nof one submission",

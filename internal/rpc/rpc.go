@@ -54,13 +54,17 @@ func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.Cli
 		return nil, err
 	}
 	credentials := transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)}
+	pings := keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}
+	if role == peer.Startd {
+		pings = keepalive.ClientParameters{Time: nodePingInterval, Timeout: nodePingTimeout}
+	}
 	if network == "unix" { // gRPC holds no buffer while it waits for one
-		return dial(target, credentials, dialUnix)
+		return dial(target, credentials, dialUnix, grpc.WithKeepaliveParams(pings))
 	}
 	return dial(target, credentials, func(ctx context.Context, target string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, network, target)
-	}, grpc.WithReadBufferSize(tlsReadBuffer))
+	}, grpc.WithReadBufferSize(tlsReadBuffer), grpc.WithKeepaliveParams(pings))
 }
 
 // DialTransport is Dial with connections that open makes: from another network namespace,

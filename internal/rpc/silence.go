@@ -3,6 +3,8 @@ package rpc
 import (
 	"strings"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 // SilenceBefore returns for how long the other side had been silent when a call broke
@@ -14,9 +16,9 @@ func SilenceBefore(err error) time.Duration {
 	}
 	switch text := err.Error(); {
 	case strings.Contains(text, "keepalive ping failed to receive ACK"):
-		return pingInterval + pingTimeout
+		return roost.SilentAfter
 	case strings.Contains(text, "connection timed out"): // what was sent was not acknowledged (TCP_USER_TIMEOUT)
-		return pingTimeout
+		return nodePingTimeout
 	}
 	return 0
 }

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// silenceThreshold is how long a node may be away before the schedd reports it. A node
-// that restarts, or whose connection breaks, returns earlier.
-const silenceThreshold = 15 * time.Second
+// silenceThreshold is how long a node may be away before the schedd reports it. The names
+// of its services are lost after the same time. A node that restarts, or whose
+// connection breaks, returns earlier.
+const silenceThreshold = roost.SilentAfter
 
 // nodeSilence describes the silence of a task's node and its consequences, as a sentence
 // and in brief. Both texts are empty while there is nothing to report. As far as the
