@@ -96,6 +96,7 @@ func packageOrders() []packageOrder {
 		{"internal/logmark", false},
 		{"internal/appendlog", false},
 		{"internal/boltfile", false},
+		{"internal/store", false},
 		{"internal/replica", false},
 		{"internal/config/pooldir", false},
 		{"internal/identity/loginfile", false},

@@ -66,6 +66,7 @@ func writtenFiles() map[string]string {
 		"startd/claim/claim_dirs.go":             userdata,
 		"startd/streams/file_transfer.go":        userdata,
 		"startd/claim/checkpoint_restore.go":     userdata,
+		"internal/store/x":                       "a digest for each chunk, and checksums: internal/store TestDamage",
 		"checkpoint/store/x":                     digest,
 		"checkpoint/image/x":                     image,
 		"checkpoint/criu/x":                      image,
@@ -79,7 +80,8 @@ func TestWrittenFiles(t *testing.T) {
 	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
 		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master",
 		"internal/daemon",
-		"internal/userfiles", "internal/logmark", "internal/appendlog", "internal/boltfile", "internal/cgroup"} {
+		"internal/userfiles", "internal/logmark", "internal/appendlog", "internal/boltfile", "internal/store",
+		"internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
