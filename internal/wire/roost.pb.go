@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80, 0}
+	return file_roost_proto_rawDescGZIP(), []int{82, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82, 0}
+	return file_roost_proto_rawDescGZIP(), []int{84, 0}
 }
 
 type IdleSource_Health int32
@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121, 0}
+	return file_roost_proto_rawDescGZIP(), []int{123, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -6372,7 +6372,8 @@ type Program struct {
 	Secrets []string `protobuf:"bytes,41,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	// for each of these the variable of the environment that has it, too, or empty; none if
 	// no variable has one
-	SecretVariables []string `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
+	SecretVariables []string   `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
+	Container       *Container `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -6652,6 +6653,191 @@ func (x *Program) GetSecretVariables() []string {
 	return nil
 }
 
+func (x *Program) GetContainer() *Container {
+	if x != nil {
+		return x.Container
+	}
+	return nil
+}
+
+// Container is the container image in which a task runs.
+type Container struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`           // of the image as an EROFS file: "sha256:" and 64 hexadecimal digits
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`              // of that file in bytes
+	Reference     string                 `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`     // what the user named, for messages
+	Environment   [][]byte               `protobuf:"bytes,4,rep,name=environment,proto3" json:"environment,omitempty"` // of the image, as NAME=value; the program's own comes after it
+	Entrypoint    []string               `protobuf:"bytes,5,rep,name=entrypoint,proto3" json:"entrypoint,omitempty"`   // runs before the program if the job asks for it; empty: nothing
+	Command       []string               `protobuf:"bytes,6,rep,name=command,proto3" json:"command,omitempty"`         // of the image: what runs if the job names no program
+	Workdir       string                 `protobuf:"bytes,7,opt,name=workdir,proto3" json:"workdir,omitempty"`         // where the program starts; empty: as without an image
+	User          string                 `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`               // that the image wants, for messages: tasks run as their owners
+	Writable      bool                   `protobuf:"varint,9,opt,name=writable,proto3" json:"writable,omitempty"`      // changes of the image's files are allowed; they end with the attempt
+	Mounts        []*ContainerMount      `protobuf:"bytes,10,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Container) Reset() {
+	*x = Container{}
+	mi := &file_roost_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Container) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Container) ProtoMessage() {}
+
+func (x *Container) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Container.ProtoReflect.Descriptor instead.
+func (*Container) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *Container) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Container) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Container) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *Container) GetEnvironment() [][]byte {
+	if x != nil {
+		return x.Environment
+	}
+	return nil
+}
+
+func (x *Container) GetEntrypoint() []string {
+	if x != nil {
+		return x.Entrypoint
+	}
+	return nil
+}
+
+func (x *Container) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *Container) GetWorkdir() string {
+	if x != nil {
+		return x.Workdir
+	}
+	return ""
+}
+
+func (x *Container) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Container) GetWritable() bool {
+	if x != nil {
+		return x.Writable
+	}
+	return false
+}
+
+func (x *Container) GetMounts() []*ContainerMount {
+	if x != nil {
+		return x.Mounts
+	}
+	return nil
+}
+
+// ContainerMount shows a directory or file of the machine in a container.
+type ContainerMount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"` // of the machine
+	Target        string                 `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"` // in the container
+	ReadOnly      bool                   `protobuf:"varint,3,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContainerMount) Reset() {
+	*x = ContainerMount{}
+	mi := &file_roost_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContainerMount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContainerMount) ProtoMessage() {}
+
+func (x *ContainerMount) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
+func (*ContainerMount) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *ContainerMount) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ContainerMount) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *ContainerMount) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
 // ServiceProgram is what a task of a service has beside its program.
 type ServiceProgram struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -6671,7 +6857,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6869,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6696,7 +6882,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -6768,7 +6954,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6780,7 +6966,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6793,7 +6979,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -6836,7 +7022,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6848,7 +7034,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6861,7 +7047,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -6898,7 +7084,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6910,7 +7096,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6923,7 +7109,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -6961,7 +7147,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6973,7 +7159,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6986,7 +7172,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7028,7 +7214,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7040,7 +7226,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7053,7 +7239,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7092,7 +7278,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7104,7 +7290,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7117,7 +7303,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7228,7 +7414,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7240,7 +7426,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7253,7 +7439,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7330,7 +7516,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7342,7 +7528,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7355,7 +7541,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7453,7 +7639,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7465,7 +7651,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7478,7 +7664,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7591,7 +7777,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7603,7 +7789,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7616,7 +7802,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7662,7 +7848,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7674,7 +7860,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7687,7 +7873,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -7738,7 +7924,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7750,7 +7936,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7763,7 +7949,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -7800,7 +7986,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7812,7 +7998,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7825,7 +8011,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *UserFile) GetNode() string {
@@ -7868,7 +8054,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7880,7 +8066,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7893,7 +8079,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -7933,7 +8119,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7945,7 +8131,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7958,7 +8144,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -7977,7 +8163,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7989,7 +8175,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8002,7 +8188,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8021,7 +8207,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8033,7 +8219,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8046,7 +8232,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8068,7 +8254,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8080,7 +8266,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8093,7 +8279,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8133,7 +8319,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8145,7 +8331,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8158,7 +8344,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8177,7 +8363,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8189,7 +8375,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8202,7 +8388,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8227,7 +8413,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8239,7 +8425,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8252,7 +8438,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8302,7 +8488,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8314,7 +8500,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8327,7 +8513,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8583,7 +8769,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8595,7 +8781,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8608,7 +8794,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -8672,7 +8858,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8684,7 +8870,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8697,7 +8883,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -8727,7 +8913,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8739,7 +8925,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8752,7 +8938,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -8803,7 +8989,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8815,7 +9001,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8828,7 +9014,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -8916,7 +9102,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8928,7 +9114,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8941,7 +9127,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8999,7 +9185,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9011,7 +9197,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9024,7 +9210,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9123,7 +9309,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9135,7 +9321,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9148,7 +9334,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9178,7 +9364,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9190,7 +9376,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9203,7 +9389,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9247,7 +9433,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9259,7 +9445,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9272,7 +9458,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9358,7 +9544,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9370,7 +9556,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9383,7 +9569,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -9424,7 +9610,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9436,7 +9622,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9449,7 +9635,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -9494,7 +9680,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9506,7 +9692,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9519,7 +9705,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -9635,7 +9821,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9647,7 +9833,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9660,7 +9846,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -9707,7 +9893,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9719,7 +9905,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9732,7 +9918,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9756,7 +9942,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9768,7 +9954,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9781,7 +9967,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -9822,7 +10008,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9834,7 +10020,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9847,7 +10033,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9873,7 +10059,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9885,7 +10071,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9898,7 +10084,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -9921,7 +10107,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9933,7 +10119,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9946,7 +10132,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10006,7 +10192,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10018,7 +10204,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10031,7 +10217,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10115,7 +10301,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10127,7 +10313,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10140,7 +10326,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10167,7 +10353,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10179,7 +10365,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10192,7 +10378,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10221,7 +10407,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10233,7 +10419,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10246,7 +10432,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10294,7 +10480,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10306,7 +10492,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10319,7 +10505,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10423,7 +10609,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10435,7 +10621,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10448,7 +10634,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10591,7 +10777,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10603,7 +10789,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10616,7 +10802,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10666,7 +10852,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10678,7 +10864,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10691,7 +10877,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10742,7 +10928,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10754,7 +10940,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10767,7 +10953,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10845,7 +11031,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10857,7 +11043,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10870,7 +11056,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -10910,7 +11096,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10922,7 +11108,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10935,7 +11121,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11004,7 +11190,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11016,7 +11202,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11029,7 +11215,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11054,7 +11240,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11066,7 +11252,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11079,7 +11265,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type OwnerReply struct {
@@ -11093,7 +11279,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11105,7 +11291,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11118,7 +11304,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11150,7 +11336,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11162,7 +11348,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11175,7 +11361,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 type MineReply struct {
@@ -11189,7 +11375,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11201,7 +11387,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11214,7 +11400,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11252,7 +11438,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11264,7 +11450,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11277,7 +11463,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11316,7 +11502,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11328,7 +11514,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11341,7 +11527,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type GreetRequest struct {
@@ -11352,7 +11538,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11364,7 +11550,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11377,7 +11563,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type GreetReply struct {
@@ -11390,7 +11576,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11402,7 +11588,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11415,7 +11601,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11447,7 +11633,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11459,7 +11645,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11472,7 +11658,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11528,7 +11714,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11540,7 +11726,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11553,7 +11739,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11635,7 +11821,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11647,7 +11833,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11660,7 +11846,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11679,7 +11865,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +11877,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +11890,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11722,7 +11908,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11734,7 +11920,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11747,7 +11933,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type LeaveReply struct {
@@ -11758,7 +11944,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11770,7 +11956,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11783,7 +11969,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type RevokedRequest struct {
@@ -11795,7 +11981,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11807,7 +11993,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11820,7 +12006,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11839,7 +12025,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11851,7 +12037,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11864,7 +12050,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11885,7 +12071,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11897,7 +12083,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11910,7 +12096,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11945,7 +12131,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11957,7 +12143,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11970,7 +12156,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12010,7 +12196,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12022,7 +12208,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12035,7 +12221,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12103,7 +12289,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12115,7 +12301,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12128,7 +12314,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12147,7 +12333,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12159,7 +12345,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12172,7 +12358,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12190,7 +12376,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12202,7 +12388,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12215,7 +12401,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type MembersReply struct {
@@ -12228,7 +12414,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12240,7 +12426,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12253,7 +12439,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12286,7 +12472,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12298,7 +12484,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12311,7 +12497,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12380,7 +12566,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12392,7 +12578,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12405,7 +12591,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12431,7 +12617,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12443,7 +12629,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12456,7 +12642,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12476,7 +12662,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12488,7 +12674,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12501,7 +12687,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -12530,7 +12716,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12542,7 +12728,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12555,7 +12741,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -12589,7 +12775,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12601,7 +12787,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12614,7 +12800,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -12639,7 +12825,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12651,7 +12837,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12664,7 +12850,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -12718,7 +12904,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12730,7 +12916,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12743,7 +12929,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -12762,7 +12948,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12774,7 +12960,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12787,7 +12973,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -12815,7 +13001,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12827,7 +13013,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12840,7 +13026,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -13417,7 +13603,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\x99\b\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\xce\b\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -13461,7 +13647,26 @@ const file_roost_proto_rawDesc = "" +
 	"\x06inputs\x18! \x03(\tR\x06inputs\x124\n" +
 	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\x12\x18\n" +
 	"\asecrets\x18) \x03(\tR\asecrets\x12)\n" +
-	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\"\xc3\x02\n" +
+	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\x123\n" +
+	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\"\xaf\x02\n" +
+	"\tContainer\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1c\n" +
+	"\treference\x18\x03 \x01(\tR\treference\x12 \n" +
+	"\venvironment\x18\x04 \x03(\fR\venvironment\x12\x1e\n" +
+	"\n" +
+	"entrypoint\x18\x05 \x03(\tR\n" +
+	"entrypoint\x12\x18\n" +
+	"\acommand\x18\x06 \x03(\tR\acommand\x12\x18\n" +
+	"\aworkdir\x18\a \x01(\tR\aworkdir\x12\x12\n" +
+	"\x04user\x18\b \x01(\tR\x04user\x12\x1a\n" +
+	"\bwritable\x18\t \x01(\bR\bwritable\x122\n" +
+	"\x06mounts\x18\n" +
+	" \x03(\v2\x1a.roost.wire.ContainerMountR\x06mounts\"]\n" +
+	"\x0eContainerMount\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
+	"\x06target\x18\x02 \x01(\tR\x06target\x12\x1b\n" +
+	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\xc3\x02\n" +
 	"\x0eServiceProgram\x12/\n" +
 	"\x06checks\x18\x01 \x03(\v2\x17.roost.wire.HealthCheckR\x06checks\x12\x19\n" +
 	"\bdrain_ns\x18\x02 \x01(\x03R\adrainNs\x12\x19\n" +
@@ -14095,7 +14300,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 164)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 166)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -14177,162 +14382,164 @@ var file_roost_proto_goTypes = []any{
 	(*HostFiles)(nil),                       // 77: roost.wire.HostFiles
 	(*Message)(nil),                         // 78: roost.wire.Message
 	(*Program)(nil),                         // 79: roost.wire.Program
-	(*ServiceProgram)(nil),                  // 80: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 81: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 82: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 83: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 84: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 85: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 86: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 87: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 88: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 89: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 90: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 91: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 92: roost.wire.SignedImageRight
-	(*UserFile)(nil),                        // 93: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 94: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 95: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 96: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 97: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 98: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 99: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 100: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 101: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 102: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 103: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 104: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 105: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 106: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 107: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 108: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 109: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 110: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 111: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 112: roost.wire.InputReady
-	(*Started)(nil),                         // 113: roost.wire.Started
-	(*Exited)(nil),                          // 114: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 115: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 116: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 117: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 118: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 119: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 120: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 121: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 122: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 123: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 124: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 125: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 126: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 127: roost.wire.IdleSource
-	(*Pause)(nil),                           // 128: roost.wire.Pause
-	(*GuardReport)(nil),                     // 129: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 130: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 131: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 132: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 133: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 134: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 135: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 136: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 137: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 138: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 139: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 140: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 141: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 142: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 143: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 144: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 145: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 146: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 147: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 148: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 149: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 150: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 151: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 152: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 153: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 154: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 155: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 156: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 157: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 158: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 159: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 160: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 161: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 162: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 163: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 164: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 165: roost.wire.FeedBatch
-	nil,                                     // 166: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 167: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 168: roost.wire.Extent.WordsEntry
-	nil,                                     // 169: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 170: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 171: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 172: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 173: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 174: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 175: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 176: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 177: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 178: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 179: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 180: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 181: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 182: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 183: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 184: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 185: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 186: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 187: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 188: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 189: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 190: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 191: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 192: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 193: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 194: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 195: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 196: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 197: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 198: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 199: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 200: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 201: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 202: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 203: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 204: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 205: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 206: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 207: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 208: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 209: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 210: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 211: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 212: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 213: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 214: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 215: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 216: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 217: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 218: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 219: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 220: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 221: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 222: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 223: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 224: roost.wire.NamesUpdate
-	(*scheddapi.WaitSummary)(nil),           // 225: roost.wire.WaitSummary
+	(*Container)(nil),                       // 80: roost.wire.Container
+	(*ContainerMount)(nil),                  // 81: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 82: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 83: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 84: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 85: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 86: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 87: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 88: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 89: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 90: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 91: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 92: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 93: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 94: roost.wire.SignedImageRight
+	(*UserFile)(nil),                        // 95: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 96: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 97: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 98: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 99: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 100: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 101: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 102: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 103: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 104: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 105: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 106: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 107: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 108: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 109: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 110: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 111: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 112: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 113: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 114: roost.wire.InputReady
+	(*Started)(nil),                         // 115: roost.wire.Started
+	(*Exited)(nil),                          // 116: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 117: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 118: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 119: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 120: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 121: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 122: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 123: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 124: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 125: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 126: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 127: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 128: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 129: roost.wire.IdleSource
+	(*Pause)(nil),                           // 130: roost.wire.Pause
+	(*GuardReport)(nil),                     // 131: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 132: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 133: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 134: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 135: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 136: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 137: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 138: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 139: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 140: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 141: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 142: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 143: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 144: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 145: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 146: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 147: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 148: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 149: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 150: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 151: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 152: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 153: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 154: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 155: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 156: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 157: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 158: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 159: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 160: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 161: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 162: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 163: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 164: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 165: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 166: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 167: roost.wire.FeedBatch
+	nil,                                     // 168: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 169: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 170: roost.wire.Extent.WordsEntry
+	nil,                                     // 171: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 172: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 173: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 174: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 175: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 176: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 177: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 178: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 179: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 180: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 181: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 182: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 183: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 184: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 185: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 186: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 187: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 188: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 189: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 190: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 191: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 192: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 193: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 194: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 195: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 196: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 197: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 198: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 199: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 200: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 201: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 202: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 203: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 204: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 205: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 206: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 207: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 208: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 209: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 210: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 211: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 212: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 213: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 214: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 215: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 216: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 217: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 218: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 219: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 220: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 221: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 222: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 223: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 224: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 225: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 226: roost.wire.NamesUpdate
+	(*scheddapi.WaitSummary)(nil),           // 227: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	170, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	171, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	172, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	173, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	174, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	175, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	166, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	167, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	172, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	173, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	174, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	175, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	176, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	177, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	168, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	169, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	20,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	20,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	23,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -14347,12 +14554,12 @@ var file_roost_proto_depIdxs = []int32{
 	27,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	28,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	30,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	176, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	178, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	32,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	176, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	176, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	178, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	178, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	36,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	43,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	42,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -14368,9 +14575,9 @@ var file_roost_proto_depIdxs = []int32{
 	44,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	44,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	44,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	168, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	169, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	176, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	170, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	171, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	178, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	52,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	53,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	51,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -14379,17 +14586,17 @@ var file_roost_proto_depIdxs = []int32{
 	49,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	48,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	50,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	176, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	177, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	178, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	179, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	56,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	61,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	67,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	68,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	70,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	98,  // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	99,  // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	100, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	101, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	100, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	101, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	102, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	103, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	71,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	72,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	73,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -14399,280 +14606,282 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	77,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	66,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	84,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	86,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	65,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	63,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	178, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	176, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	178, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	176, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	178, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	180, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	178, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	180, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	178, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	180, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	20,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	178, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	176, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	180, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	178, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	69,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	178, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	180, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	79,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	178, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	178, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	178, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	178, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	178, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	178, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	178, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	178, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	89,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
-	87,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	80,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	86,  // 100: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	83,  // 101: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	85,  // 102: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	81,  // 103: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	178, // 104: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	178, // 105: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	83,  // 106: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 107: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 108: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 109: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	178, // 110: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	178, // 111: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 112: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	93,  // 113: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	93,  // 114: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	178, // 115: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	179, // 116: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	178, // 117: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	107, // 118: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	111, // 119: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	113, // 120: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	114, // 121: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	118, // 122: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	119, // 123: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	112, // 124: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	115, // 125: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	116, // 126: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	109, // 127: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	110, // 128: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	103, // 129: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	104, // 130: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	64,  // 131: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	82,  // 132: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	178, // 133: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 134: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	180, // 135: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	178, // 136: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	178, // 137: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	108, // 138: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	176, // 139: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	178, // 140: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	114, // 141: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	181, // 142: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	20,  // 143: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	181, // 144: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	178, // 145: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	181, // 146: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	182, // 147: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	178, // 148: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	178, // 149: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	178, // 150: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	183, // 151: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	120, // 152: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	115, // 153: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	184, // 154: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	178, // 155: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 156: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	117, // 157: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	178, // 158: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	185, // 159: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	184, // 160: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	178, // 161: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	120, // 162: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	122, // 163: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	178, // 164: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	178, // 165: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	127, // 166: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	128, // 167: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 168: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	131, // 169: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	130, // 170: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	128, // 171: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	126, // 172: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	129, // 173: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	151, // 174: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	151, // 175: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	151, // 176: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	156, // 177: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	163, // 178: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	161, // 179: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	162, // 180: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	173, // 181: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	186, // 182: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	187, // 183: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	175, // 184: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	174, // 185: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	170, // 186: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	172, // 187: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	188, // 188: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	189, // 189: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	190, // 190: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	191, // 191: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	171, // 192: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	192, // 193: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	193, // 194: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	194, // 195: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	195, // 196: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	196, // 197: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	197, // 198: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	198, // 199: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	199, // 200: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	200, // 201: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	201, // 202: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	202, // 203: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	14,  // 204: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	188, // 205: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	189, // 206: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	13,  // 207: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	10,  // 208: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	9,   // 209: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	7,   // 210: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	8,   // 211: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	6,   // 212: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	11,  // 213: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	15,  // 214: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	17,  // 215: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	190, // 216: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	202, // 217: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	26,  // 218: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	24,  // 219: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	192, // 220: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	193, // 221: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	19,  // 222: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	22,  // 223: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	58,  // 224: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	59,  // 225: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	54,  // 226: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	56,  // 227: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	56,  // 228: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	62,  // 229: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	121, // 230: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	124, // 231: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	125, // 232: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	90,  // 233: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	121, // 234: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	171, // 235: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	106, // 236: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	121, // 237: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	90,  // 238: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	90,  // 239: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	94,  // 240: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	93,  // 241: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	95,  // 242: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	129, // 243: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	132, // 244: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	133, // 245: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	135, // 246: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	137, // 247: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	139, // 248: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	141, // 249: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	143, // 250: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	145, // 251: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	147, // 252: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	149, // 253: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	152, // 254: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	154, // 255: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	157, // 256: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	160, // 257: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	164, // 258: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	159, // 259: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	195, // 260: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	196, // 261: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	203, // 262: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	203, // 263: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	204, // 264: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	205, // 265: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	206, // 266: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	207, // 267: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	208, // 268: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	209, // 269: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	210, // 270: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	211, // 271: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	212, // 272: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	213, // 273: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	214, // 274: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	215, // 275: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	216, // 276: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	217, // 277: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	218, // 278: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	219, // 279: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	220, // 280: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	221, // 281: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	222, // 282: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	223, // 283: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	224, // 284: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	205, // 285: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	209, // 286: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	210, // 287: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	206, // 288: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	203, // 289: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	208, // 290: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	207, // 291: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	213, // 292: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	225, // 293: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	12,  // 294: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	16,  // 295: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	18,  // 296: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	211, // 297: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	224, // 298: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	47,  // 299: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	25,  // 300: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	214, // 301: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	215, // 302: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 303: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	22,  // 304: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	58,  // 305: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	60,  // 306: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	55,  // 307: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	57,  // 308: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	57,  // 309: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	102, // 310: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	123, // 311: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	121, // 312: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	208, // 313: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	121, // 314: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	123, // 315: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	213, // 316: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	105, // 317: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	123, // 318: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	121, // 319: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	97,  // 320: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	123, // 321: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	94,  // 322: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	96,  // 323: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	126, // 324: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	134, // 325: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	134, // 326: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	136, // 327: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	138, // 328: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	140, // 329: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	142, // 330: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	144, // 331: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	146, // 332: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	148, // 333: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	150, // 334: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	153, // 335: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	155, // 336: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	158, // 337: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	165, // 338: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	165, // 339: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	165, // 340: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	217, // 341: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	218, // 342: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	262, // [262:343] is the sub-list for method output_type
-	181, // [181:262] is the sub-list for method input_type
-	181, // [181:181] is the sub-list for extension type_name
-	181, // [181:181] is the sub-list for extension extendee
-	0,   // [0:181] is the sub-list for field type_name
+	180, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	180, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	180, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	180, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	180, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	180, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	180, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	180, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	90,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	91,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
+	89,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	82,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	80,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
+	81,  // 101: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	88,  // 102: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	85,  // 103: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	87,  // 104: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	83,  // 105: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	180, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	180, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	85,  // 108: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 109: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 110: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 111: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	180, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	180, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 114: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	95,  // 115: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	95,  // 116: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	180, // 117: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	181, // 118: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	180, // 119: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	109, // 120: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	113, // 121: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	115, // 122: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	116, // 123: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	120, // 124: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	121, // 125: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	114, // 126: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	117, // 127: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	118, // 128: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	111, // 129: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	112, // 130: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	105, // 131: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	106, // 132: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	64,  // 133: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	84,  // 134: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	180, // 135: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 136: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	182, // 137: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	180, // 138: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	180, // 139: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	110, // 140: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	178, // 141: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	180, // 142: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	116, // 143: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	183, // 144: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	20,  // 145: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	183, // 146: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	180, // 147: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	183, // 148: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	184, // 149: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	180, // 150: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	180, // 151: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	180, // 152: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	185, // 153: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	122, // 154: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	117, // 155: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	186, // 156: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	180, // 157: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 158: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	119, // 159: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	180, // 160: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	187, // 161: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	186, // 162: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	180, // 163: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	122, // 164: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	124, // 165: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	180, // 166: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	180, // 167: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	129, // 168: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	130, // 169: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 170: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	133, // 171: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	132, // 172: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	130, // 173: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	128, // 174: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	131, // 175: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	153, // 176: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	153, // 177: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	153, // 178: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	158, // 179: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	165, // 180: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	163, // 181: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	164, // 182: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	175, // 183: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	188, // 184: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	189, // 185: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	177, // 186: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	176, // 187: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	172, // 188: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	174, // 189: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	190, // 190: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	191, // 191: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	192, // 192: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	193, // 193: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	173, // 194: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	194, // 195: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	195, // 196: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	196, // 197: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	197, // 198: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	198, // 199: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	199, // 200: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	200, // 201: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	201, // 202: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	202, // 203: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	203, // 204: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	204, // 205: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	14,  // 206: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	190, // 207: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	191, // 208: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	13,  // 209: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	10,  // 210: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	9,   // 211: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	7,   // 212: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	8,   // 213: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	6,   // 214: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	11,  // 215: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	15,  // 216: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	17,  // 217: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	192, // 218: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	204, // 219: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	26,  // 220: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	24,  // 221: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	194, // 222: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	195, // 223: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	19,  // 224: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	22,  // 225: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	58,  // 226: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	59,  // 227: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	54,  // 228: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	56,  // 229: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	56,  // 230: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	62,  // 231: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	123, // 232: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	126, // 233: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	127, // 234: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	92,  // 235: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	123, // 236: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	173, // 237: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	108, // 238: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	123, // 239: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	92,  // 240: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	92,  // 241: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	96,  // 242: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	95,  // 243: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	97,  // 244: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	131, // 245: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	134, // 246: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	135, // 247: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	137, // 248: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	139, // 249: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	141, // 250: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	143, // 251: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	145, // 252: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	147, // 253: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	149, // 254: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	151, // 255: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	154, // 256: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	156, // 257: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	159, // 258: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	162, // 259: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	166, // 260: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	161, // 261: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	197, // 262: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	198, // 263: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	205, // 264: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	205, // 265: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	206, // 266: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	207, // 267: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	208, // 268: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	209, // 269: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	210, // 270: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	211, // 271: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	212, // 272: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	213, // 273: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	214, // 274: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	215, // 275: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	216, // 276: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	217, // 277: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	218, // 278: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	219, // 279: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	220, // 280: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	221, // 281: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	222, // 282: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	223, // 283: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	224, // 284: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	225, // 285: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	226, // 286: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	207, // 287: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	211, // 288: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	212, // 289: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	208, // 290: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	205, // 291: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	210, // 292: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	209, // 293: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	215, // 294: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	227, // 295: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	12,  // 296: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	16,  // 297: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	18,  // 298: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	213, // 299: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	226, // 300: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	47,  // 301: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	25,  // 302: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	216, // 303: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	217, // 304: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 305: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	22,  // 306: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	58,  // 307: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	60,  // 308: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	55,  // 309: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	57,  // 310: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	57,  // 311: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	104, // 312: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	125, // 313: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	123, // 314: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	210, // 315: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	123, // 316: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	125, // 317: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	215, // 318: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	107, // 319: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	125, // 320: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	123, // 321: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	99,  // 322: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	125, // 323: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	96,  // 324: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	98,  // 325: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	128, // 326: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	136, // 327: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	136, // 328: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	138, // 329: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	140, // 330: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	142, // 331: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	144, // 332: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	146, // 333: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	148, // 334: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	150, // 335: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	152, // 336: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	155, // 337: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	157, // 338: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	160, // 339: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	167, // 340: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	167, // 341: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	167, // 342: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	219, // 343: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	220, // 344: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	264, // [264:345] is the sub-list for method output_type
+	183, // [183:264] is the sub-list for method input_type
+	183, // [183:183] is the sub-list for extension type_name
+	183, // [183:183] is the sub-list for extension extendee
+	0,   // [0:183] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14725,7 +14934,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[96].OneofWrappers = []any{
+	file_roost_proto_msgTypes[98].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14742,14 +14951,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[114].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[116].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   164,
+			NumMessages:   166,
 			NumExtensions: 0,
 			NumServices:   12,
 		},
