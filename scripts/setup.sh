@@ -94,6 +94,10 @@ for part in "$@"; do
 		package python3 python3
 		package chromium chromium
 		package dig bind9-dnsutils
+		package umoci umoci
+		package skopeo skopeo
+		package buildah buildah
+		package fsck.erofs erofs-utils
 		[ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || package initdb postgresql
 		unpack_prometheus
 		unpack_nginx
