@@ -222,6 +222,7 @@ const (
 	AttrRerunnable  = "Rerunnable"
 	// names of secrets that the tasks get, a list of ads with a name and the next two
 	AttrSecrets     = "Secrets"
+	AttrSecretGroup = "Group"       // the group whose secret it is
 	AttrOnChange    = "OnChange"    // what is done when the secret gets a new version
 	AttrVariable    = "Variable"    // the variable of the environment that has the secret, too
 	AttrSignal      = "Signal"      // the number of a signal

@@ -16,6 +16,58 @@ const (
 // SecretsDir is where a task finds its secrets, each as a file of its name.
 const SecretsDir = "/run/secrets"
 
+// SecretName names a secret of a user, or of a group of users.
+type SecretName struct {
+	Group string // empty: a user's own
+	Name  string
+}
+
+// ParseSecretName reads "db", or "physics/db" of the group physics.
+func ParseSecretName(text string) (SecretName, error) {
+	group, name, ok := strings.Cut(text, "/")
+	if !ok {
+		return SecretName{Name: text}, CheckSecretName(text)
+	}
+	if err := checkSecretGroup(group); err != nil {
+		return SecretName{}, err
+	}
+	return SecretName{group, name}, CheckSecretName(name)
+}
+
+// Check returns what is wrong with the name, nil if nothing is.
+func (n SecretName) Check() error {
+	if n.Group != "" {
+		if err := checkSecretGroup(n.Group); err != nil {
+			return err
+		}
+	}
+	return CheckSecretName(n.Name)
+}
+
+// String is what ParseSecretName reads.
+func (n SecretName) String() string {
+	if n.Group == "" {
+		return n.Name
+	}
+	return n.Group + "/" + n.Name
+}
+
+// checkSecretGroup returns what is wrong with the name of a group that has secrets.
+func checkSecretGroup(group string) error {
+	for i := range len(group) {
+		c := group[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '_' && c != '-') {
+			return fmt.Errorf("%w: the name of a group has letters, digits, _ and -, and begins with a letter or "+
+				"a digit", Invalid)
+		}
+	}
+	if group == "" || len(group) > maxSecretName {
+		return fmt.Errorf("%w: the name of a group of secrets has from 1 to %d characters", Invalid, maxSecretName)
+	}
+	return nil
+}
+
 // SecretValue is a secret as it is on its way to a task.
 type SecretValue struct {
 	Name    string

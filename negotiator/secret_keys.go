@@ -22,7 +22,7 @@ func (s *secretStore) rotateKey(ctx context.Context, req *wire.CellRequest) (*wi
 	var refused error
 	var all []ledger.Secret
 	if err := s.viewLedger(ctx, func(_ time.Time, l *ledger.Ledger, _ *poolStatus) {
-		if all = ledger.SecretsOf(l, ""); !req.GetTrusted() {
+		if all = ledger.Secrets(l); !req.GetTrusted() {
 			refused = l.CheckCapability(req.GetWho(), ledger.CapabilityAll)
 		}
 	}); err != nil || refused != nil {
@@ -36,9 +36,9 @@ func (s *secretStore) rotateKey(ctx context.Context, req *wire.CellRequest) (*wi
 	}
 	lost := []string{}
 	for _, o := range all {
-		err := s.retryConflicts(func() error { return s.reseal(ctx, req.GetWho(), o.Owner, o.Name) })
+		err := s.retryConflicts(func() error { return s.reseal(ctx, req.GetWho(), &o) })
 		if errors.Is(err, roost.NotFound) {
-			lost = append(lost, o.Owner+"/"+o.Name)
+			lost = append(lost, o.FullName())
 			continue
 		}
 		if err != nil {
@@ -57,11 +57,11 @@ func (s *secretStore) rotateKey(ctx context.Context, req *wire.CellRequest) (*wi
 }
 
 // reseal seals the present value of a secret with the youngest key.
-func (s *secretStore) reseal(ctx context.Context, who, owner, name string) error {
+func (s *secretStore) reseal(ctx context.Context, who string, old *ledger.Secret) error {
 	var o ledger.Secret
 	var there bool
 	err := s.viewLedger(ctx, func(_ time.Time, l *ledger.Ledger, _ *poolStatus) {
-		o, there = ledger.FindSecret(l, owner, name)
+		o, there = ledger.FindSecret(l, old.Subject(), old.Name)
 	})
 	if err != nil || !there {
 		return err

@@ -41,7 +41,7 @@ func TestSecretKeysOfCell(t *testing.T) {
 	absent := others[0]
 	c.stops[absent]()
 	store, change := c.pools[first].server.secretStore(), ledger.SecretChange{Name: "db", Text: []byte("sesame")}
-	if err := store.set(t.Context(), "ann", "n1", change); err != nil {
+	if err := store.set(t.Context(), secretCaller{user: "ann", host: "n1"}, change); err != nil {
 		t.Fatal(err)
 	}
 	for node, want := range map[string]int{first: 1, others[1]: 1, absent: 0} {

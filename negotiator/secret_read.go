@@ -42,7 +42,8 @@ func (s *secretStore) read(ctx context.Context, req *wire.SecretsRequest) (*wire
 	size := 0
 	if err := s.viewLedger(ctx, func(_ time.Time, l *ledger.Ledger, _ *poolStatus) {
 		for _, want := range req.GetSecrets() {
-			o, err := ledger.SecretUse(l, req.GetOwner(), want.GetName(), req.GetHost())
+			o, err := ledger.SecretUse(l, req.GetOwner(),
+				roost.SecretName{Group: want.GetGroup(), Name: want.GetName()}, req.GetHost())
 			if err != nil {
 				refused = err
 				return
@@ -58,13 +59,14 @@ func (s *secretStore) read(ctx context.Context, req *wire.SecretsRequest) (*wire
 	}
 	reply := &wire.SecretsReply{}
 	for i, o := range all {
-		m := &wire.SecretText{Name: o.Name, Version: o.Version, SetNs: o.SetAt}
+		m := &wire.SecretText{Name: o.Name, Group: o.Group, Version: o.Version, SetNs: o.SetAt}
 		if !req.GetCheck() && req.GetSecrets()[i].GetSetNs() != o.SetAt {
 			var err error
 			if m.Text, err = s.open(ctx, &o); err != nil {
 				return nil, err
 			}
-			s.log.Info("secret read", "owner", o.Owner, "secret", o.Name, "version", o.Version, "host", req.GetHost())
+			s.log.Info("secret read", "owner", o.Subject(), "secret", o.Name, "version", o.Version,
+				"user", req.GetOwner(), "host", req.GetHost())
 		}
 		reply.Secrets = append(reply.Secrets, m)
 	}
@@ -82,7 +84,7 @@ func (s *secretStore) open(ctx context.Context, o *ledger.Secret) ([]byte, error
 	text, err := s.keys.Unseal(o.Key, o.Sealed, sealedSubject(o))
 	if errors.Is(err, roost.NotFound) {
 		return nil, fmt.Errorf("secret %q of %s: %w: its key is on no central manager that answers; if the key is "+
-			"lost, set the secret again: roost secret set %s", o.Name, o.Owner, roost.Unavailable, o.Name)
+			"lost, set the secret again: roost secret set %s", o.Name, o.Subject(), roost.Unavailable, o.ShortName())
 	}
 	return text, err
 }

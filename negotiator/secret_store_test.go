@@ -35,7 +35,7 @@ func newSecretTest(t *testing.T) *secretTest {
 	}
 	admin.secrets = &secretStore{ledgerAdmin: o, keys: keys, log: slog.New(slog.DiscardHandler),
 		verifyLeader: func(context.Context) error { return nil }, usesKey: func(id string) bool {
-			for _, s := range ledger.SecretsOf(o.ledger, "") {
+			for _, s := range ledger.Secrets(o.ledger) {
 				if s.Key == id {
 					return true
 				}
@@ -67,7 +67,8 @@ func (s *secretTest) ask(who, verb, name string, change ledger.SecretChange) ([]
 func (s *secretTest) read(p peer.Peer, owner, host string, names ...string) (string, error) {
 	req := &wire.SecretsRequest{Owner: owner, Host: host}
 	for _, name := range names {
-		req.Secrets = append(req.Secrets, &wire.SecretText{Name: name})
+		n, _ := roost.ParseSecretName(name)
+		req.Secrets = append(req.Secrets, &wire.SecretText{Group: n.Group, Name: n.Name})
 	}
 	reply, err := s.service.ReadSecrets(callerContext(p), req)
 	var texts []string
@@ -177,6 +178,122 @@ func TestSecretAttacks(t *testing.T) {
 	}
 }
 
+// give sets the capabilities of a user; with none it takes all away.
+func (s *secretTest) give(who string, capabilities ...string) {
+	s.Helper()
+	req := &wire.CellRequest{Verb: "remove", Kind: "admin", Name: who}
+	if len(capabilities) > 0 {
+		req.Verb, req.Name = "set", ""
+		req.Object, _ = json.Marshal(ledger.AdminRights{User: who, Capabilities: capabilities})
+	}
+	if _, err := s.service.Cell(callerContext(peer.Peer{Local: true}), req); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// set gives a secret a value.
+func (s *secretTest) set(who, name, text string) {
+	s.Helper()
+	if _, err := s.ask(who, "set", "", ledger.SecretChange{Name: name, Text: []byte(text)}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestGroupSecret has those who are in a group use its secret, and those who may set it
+// set it.
+func TestGroupSecret(t *testing.T) {
+	s := newSecretTest(t)
+	s.give("ann@n1", "set-secrets:physics")
+	s.give("bob@n2", "secrets:physics")
+	node := func(name string) peer.Peer { return peer.Peer{Name: name, Certified: []peer.Role{peer.Schedd}} }
+	s.set("ann@n1", "physics/db", "sesame")
+	s.set("ann@n1", "physics/db", "sesame2")
+	s.set("ann@n1", "db", "ann's own")
+	queue := peer.Peer{Name: "c1", Certified: []peer.Role{peer.Schedd, peer.CellQueue}, CellQueue: "pool"}
+	for _, at := range []struct {
+		peer       peer.Peer
+		user, host string
+	}{{node("n1"), "ann", "n1"}, {node("n2"), "bob", "n2"}, {queue, "bob", "n2"}} {
+		if got, err := s.read(at.peer, at.user, at.host, "physics/db"); err != nil || got != "db 2 sesame2" {
+			t.Errorf("%s at %s reads %q, %v", at.user, at.host, got, err)
+		}
+	}
+	if got, err := s.read(node("n1"), "ann", "n1", "db"); err != nil || got != "db 1 ann's own" {
+		t.Errorf("ann's own secret of that name: %q, %v", got, err)
+	}
+	all, err := s.ask("bob@n2", "show", "", ledger.SecretChange{})
+	if err != nil || len(all) != 1 || all[0].Name != "physics/db" || all[0].MaySet ||
+		all[0].Versions[1].By != "ann@n1" {
+		t.Errorf("bob sees %+v, %v", all, err)
+	}
+	if all, _ := s.ask("ann@n1", "show", "physics/db", ledger.SecretChange{}); len(all) != 1 || !all[0].MaySet {
+		t.Errorf("ann sees %+v", all)
+	}
+	if _, err := s.ask("ann@n1", "set", "",
+		ledger.SecretChange{Name: "physics/db", Allow: []string{"n2"}}); err == nil {
+		t.Error("submit nodes belong to a secret of a group")
+	}
+	if _, err := s.service.Cell(callerContext(peer.Peer{Local: true}),
+		&wire.CellRequest{Verb: "remove", Kind: "secret", Name: "physics/db"}); err != nil {
+		t.Errorf("root on a central manager: %v", err)
+	}
+	if _, err := s.read(node("n1"), "ann", "n1", "physics/db"); !errors.Is(err, roost.NotFound) ||
+		!strings.Contains(err.Error(), "roost secret set physics/db") {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+// TestGroupSecretAttacks has those who are not in a group, or are no longer, ask for its
+// secret. Those who may only use it change it. Each is told what to do.
+func TestGroupSecretAttacks(t *testing.T) {
+	s := newSecretTest(t)
+	s.give("ann@n1", "set-secrets:physics")
+	s.give("bob@n1", "secrets:physics")
+	s.give("eve@n1", "set-secrets:chemistry", "jobs", "admins")
+	s.set("ann@n1", "physics/db", "sesame")
+	node := func(name string) peer.Peer { return peer.Peer{Name: name, Certified: []peer.Role{peer.Schedd}} }
+	refused := func(what, cure string, err error) {
+		t.Helper()
+		if !errors.Is(err, roost.PermissionDenied) || !strings.Contains(fmt.Sprint(err), cure) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	for what, at := range map[string]struct{ node, user, host, name, cure string }{
+		"a user who claims the group":  {"n1", "eve", "n1", "physics/db", "roost admin give eve@n1 secrets:physics"},
+		"a name that nobody has set":   {"n1", "eve", "n1", "physics/nix", "roost admin give eve@n1 secrets:physics"},
+		"bob of another node":          {"n2", "bob", "n2", "physics/db", "roost admin give bob@n2 secrets:physics"},
+		"a node that speaks of others": {"n2", "bob", "n1", "physics/db", "submitted at"},
+	} {
+		got, err := s.read(node(at.node), at.user, at.host, at.name)
+		if refused(what, at.cure, err); got != "" {
+			t.Errorf("%s reads %q", what, got)
+		}
+	}
+	if _, err := s.read(node("n1"), "%physics", "n1", "db"); !errors.Is(err, roost.NotFound) {
+		t.Errorf("a user of the name of a group: %v", err)
+	}
+	for _, who := range []string{"bob@n1", "eve@n1", "ann@n2"} {
+		for _, verb := range []string{"set", "remove"} {
+			_, err := s.ask(who, verb, "physics/db", ledger.SecretChange{Name: "physics/db", Text: []byte("mine")})
+			refused(verb+" by "+who, "roost admin give "+who+" set-secrets:physics", err)
+		}
+	}
+	if all, err := s.ask("eve@n1", "show", "", ledger.SecretChange{}); err != nil || len(all) != 0 {
+		t.Errorf("eve sees %+v, %v", all, err)
+	}
+	for _, name := range []string{"/db", "physics/", "physics/../x", "../db", "a/b/c"} {
+		if _, err := s.ask("ann@n1", "set", "", ledger.SecretChange{Name: name, Text: []byte("x")}); !errors.Is(err,
+			roost.Invalid) {
+			t.Errorf("the name %q: %v", name, err)
+		}
+	}
+	s.give("bob@n1")
+	got, err := s.read(node("n1"), "bob", "n1", "physics/db")
+	if refused("bob, who is in the group no longer", "roost admin give bob@n1 secrets:physics", err); got != "" {
+		t.Errorf("he reads %q", got)
+	}
+}
+
 // TestSecretKeyRotation seals all with a new key. What was sealed with a lost one is
 // named.
 func TestSecretKeyRotation(t *testing.T) {
@@ -223,7 +340,7 @@ func TestSecretKeyMajority(t *testing.T) {
 	s.service.admin.secrets.others = []string{"c2", "c3"}
 	s.service.admin.secrets.dial = func(string) (*grpc.ClientConn, error) { return nil, roost.Unavailable }
 	_, err := s.ask("ann@n1", "set", "", ledger.SecretChange{Name: "db", Text: []byte("sesame")})
-	if !errors.Is(err, roost.Unavailable) || len(ledger.SecretsOf(s.registry.ledger, "")) != 0 {
+	if !errors.Is(err, roost.Unavailable) || len(ledger.Secrets(s.registry.ledger)) != 0 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -118,7 +118,7 @@ func (s *replicatedServer) secretStore() *secretStore {
 	return &secretStore{ledgerAdmin: s.decisionLoop, keys: s.keys, others: others, dial: s.dial,
 		verifyLeader: s.replica.Verify, log: s.log, usesKey: func(id string) (used bool) {
 			s.ledgerStore.view(func(l *ledger.Ledger) {
-				used = slices.ContainsFunc(ledger.SecretsOf(l, ""), func(o ledger.Secret) bool { return o.Key == id })
+				used = slices.ContainsFunc(ledger.Secrets(l), func(o ledger.Secret) bool { return o.Key == id })
 			})
 			return used
 		}}

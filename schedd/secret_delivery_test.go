@@ -19,7 +19,7 @@ import (
 )
 
 // secretsAd is that of a job that gets a secret.
-const secretsAd = `Secrets = {[Name = "db"; OnChange = "signal"; Signal = 1]}`
+const secretsAd = `Secrets = {[Name = "db"; Group = "physics"; OnChange = "signal"; Signal = 1]}`
 
 // answerSecrets has the negotiator answer what is asked of secrets.
 func (p *testPool) answerSecrets(f func(context.Context, *wire.SecretsRequest) (*wire.SecretsReply, error)) {
@@ -66,7 +66,7 @@ func TestSecretsOfJob(t *testing.T) {
 		t.Errorf("got %v", placed)
 	}
 	if req := receiveNext(t, asked, "the question"); req.GetHost() != hostName || req.GetOwner() == "" ||
-		req.GetSecrets()[0].GetName() != "db" {
+		req.GetSecrets()[0].GetName() != "db" || req.GetSecrets()[0].GetGroup() != "physics" {
 		t.Errorf("asked for %v", req)
 	}
 	p.stop()

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ var secretSettings = []string{"on_change", "signal", "env"}
 const (
 	secretExample  = "secret \"db\" {}"
 	secretNameHint = "A name has letters, digits, _, - and ., begins with a letter or a digit, and has at most 64 " +
-		"characters: " + secretExample + "."
+		"characters; that of a group's has the group in front: " + secretExample + ", secret \"physics/db\" {}."
 	onChangeHint = "It says what is done with running tasks when the secret gets a new version."
 	variableHint = "It is the variable of the environment that has the value, too: env = \"DB_PASSWORD\". A name has " +
 		"letters, digits and _, and does not begin with a digit."
@@ -57,22 +58,27 @@ func (b *jobBuilder) readSecret(block *hclsyntax.Block, lines map[string]int) *c
 			"Write it in quotes behind the word: "+secretExample+".")
 		return nil
 	}
-	name, at := block.Labels[0], block.LabelRanges[0]
-	if err := roost.CheckSecretName(name); err != nil {
-		b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a secret", truncateText(name)), secretNameHint)
+	at := block.LabelRanges[0]
+	name, err := roost.ParseSecretName(block.Labels[0])
+	if err != nil {
+		b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a secret", truncateText(block.Labels[0])),
+			secretNameHint)
 		return nil
 	}
-	if line, twice := lines[name]; twice {
-		b.reportProblem(at, fmt.Sprintf("the secret %q is named twice", name),
+	if line, twice := lines[name.Name]; twice {
+		b.reportProblem(at, fmt.Sprintf("two secrets would be the file %q", name.Name),
 			fmt.Sprintf("The other block is on line %d. Remove one of them.", line))
 		return nil
 	}
-	lines[name] = at.Start.Line
+	lines[name.Name] = at.Start.Line
 	if !b.parser.refuseUnknown(block, "a secret", secretSettings, nil) {
 		return nil
 	}
 	inner, ad := b.inBlock(block), classad.New()
-	ad.SetString(roost.AttrName, name)
+	ad.SetString(roost.AttrName, name.Name)
+	if name.Group != "" {
+		ad.SetString(roost.AttrSecretGroup, name.Group)
+	}
 	inner.readChoice(ad, roost.AttrOnChange, "on_change", jobad.OnChangeNames(), onChangeHint)
 	onChange, _ := ad.Str(roost.AttrOnChange)
 	if onChange == jobad.OnChangeRestart && !b.isService() {
@@ -117,7 +123,7 @@ func (b *jobBuilder) checkSecretVariables() {
 	lines := map[string]int{}
 	for _, block := range b.body.Blocks {
 		a := block.Body.Attributes["env"]
-		if block.Type != "secret" || a == nil {
+		if block.Type != "secret" || a == nil || len(block.Labels) != 1 {
 			continue
 		}
 		name, at, ok := b.inBlock(block).constantText("env", variableHint)
@@ -140,7 +146,8 @@ func (b *jobBuilder) checkSecretVariables() {
 		default:
 			warnUser(b.parser, at, "a secret in the environment is easily seen",
 				fmt.Sprintf("Every program that the task starts has it, and a crash report may. The file %s/%s has "+
-					"the same value, and its new versions.", roost.SecretsDir, block.Labels[0]))
+					"the same value, and its new versions.", roost.SecretsDir,
+					path.Base(block.Labels[0])))
 		}
 		lines[name] = at.Start.Line
 	}

@@ -1243,6 +1243,7 @@ type SecretText struct {
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	SetNs         int64                  `protobuf:"varint,3,opt,name=set_ns,json=setNs,proto3" json:"set_ns,omitempty"` // unix time: when that version was set
 	Text          []byte                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`                 // in a reply: empty if the caller has that version
+	Group         string                 `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`               // the group whose secret it is; empty: it is of the owner of the job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1303,6 +1304,13 @@ func (x *SecretText) GetText() []byte {
 		return x.Text
 	}
 	return nil
+}
+
+func (x *SecretText) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 type SecretsReply struct {
@@ -13146,13 +13154,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x120\n" +
 	"\asecrets\x18\x03 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\x12\x14\n" +
-	"\x05check\x18\x04 \x01(\bR\x05check\"e\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\"{\n" +
 	"\n" +
 	"SecretText\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x15\n" +
 	"\x06set_ns\x18\x03 \x01(\x03R\x05setNs\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\fR\x04text\"@\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text\x12\x14\n" +
+	"\x05group\x18\x05 \x01(\tR\x05group\"@\n" +
 	"\fSecretsReply\x120\n" +
 	"\asecrets\x18\x01 \x03(\v2\x16.roost.wire.SecretTextR\asecrets\"9\n" +
 	"\vSealingKeys\x12*\n" +

@@ -53,6 +53,8 @@ func Capabilities() []AdminCapability {
 		{roost.CapabilityServices, nil, "have services and alloc sets, where the setting restricted names them"},
 		{roost.AnyDeviceCapability, nil, "use the device X, which is gpu or the name of a limit, where the setting " +
 			"restricted names it"},
+		{roost.AnySecretUseCapability, nil, "have jobs with the secrets of the group X"},
+		{roost.AnySecretSetCapability, nil, "set and remove the secrets of the group X, and have jobs with them"},
 		{CapabilityAll, Kinds(), "do everything"},
 	}
 }
@@ -106,8 +108,11 @@ func (a AdminRights) check(*Ledger) error {
 }
 
 // checkCapability returns what is wrong with the name of a capability. That of a device
-// contains the name of the device.
+// contains the name of the device, and that of secrets the name of a group.
 func checkCapability(name string, known []string) error {
+	if group, ok := roost.CapabilitySecretGroup(name); ok && slices.Contains(known, roost.AnySecretUseCapability) {
+		return checkPlainName("a group", group)
+	}
 	if device, ok := roost.CapabilityDevice(name); ok {
 		if err := checkPlainName("a device", device); err != nil {
 			return err

@@ -124,7 +124,7 @@ func (r *secretReader) read(ctx context.Context, address string, req *wire.Secre
 func secretsRequest(p queue.TaskProgram, known map[string]int64) *wire.SecretsRequest {
 	req := &wire.SecretsRequest{Owner: p.Owner, Host: p.SubmitHost}
 	for _, s := range p.Secrets {
-		req.Secrets = append(req.Secrets, &wire.SecretText{Name: s.Name, SetNs: known[s.Name]})
+		req.Secrets = append(req.Secrets, &wire.SecretText{Name: s.Name, Group: s.Group, SetNs: known[s.Name]})
 	}
 	return req
 }

@@ -26,12 +26,15 @@ func SecretCommand() *frame.Command {
 		Run:      runSecretVerb, MaxOperands: -1,
 		Description: "Sets, lists and removes your secrets. set reads the value from a terminal, which does not " +
 			"show it, or byte for byte from standard input. No command prints a value. A secret is for jobs that " +
-			"are submitted at the node where it was set; allow and deny change that. rotate-key is for " +
-			"administrators: it seals all secrets of the pool with a new key.",
+			"are submitted at the node where it was set; allow and deny change that. GROUP/NAME is a secret of a " +
+			"group: administrators say with roost admin give USER secrets:GROUP whose jobs may have it, and with " +
+			"set-secrets:GROUP who sets it. rotate-key is for administrators: it seals all secrets of the pool with " +
+			"a new key.",
 		Examples: []frame.Example{
 			{Line: "roost secret set db", Description: "asks for the value; the same again gives it a new version"},
 			{Line: "roost secret set tls.key <server.key", Description: "the contents of a file"},
 			{Line: "roost secret show db", Description: "when it was set and by whom, and which jobs may have it"},
+			{Line: "roost secret set physics/db", Description: "for the jobs of all who are in the group physics"},
 			{Line: "roost secret allow db n2", Description: "your jobs that you submit at n2 may have it, too"},
 		},
 		Flags: []ucli.Flag{
@@ -78,7 +81,8 @@ func secretOperand(c *frame.Invocation, more bool) (string, error) {
 	if len(c.Args) > 1 && !more {
 		return "", frame.UsageErrorf("unexpected operand %q", c.Args[1])
 	}
-	return c.Args[0], roost.CheckSecretName(c.Args[0])
+	_, err := roost.ParseSecretName(c.Args[0])
+	return c.Args[0], err
 }
 
 // readSecrets reads what may be seen of the caller's secrets: of one, or with an empty
@@ -120,10 +124,18 @@ func listSecrets(c *frame.Invocation) error {
 		t.AddRow(frame.TableCell{Text: s.Name}, frame.TableCell{Text: fmt.Sprint(s.Version)},
 			frame.TableCell{Text: fmt.Sprint(s.Bytes)}, frame.TableCell{Text: at},
 			frame.TableCell{Text: document.PrintableText(by)},
-			frame.TableCell{Text: document.PrintableText(strings.Join(s.Hosts, " "))})
+			frame.TableCell{Text: document.PrintableText(secretHolders(s))})
 	}
 	t.Print(c.Stdout, c.OutScreen)
 	return nil
+}
+
+// secretHolders says whose jobs may have a secret.
+func secretHolders(s ledger.SecretInfo) string {
+	if s.Group != "" {
+		return "group " + s.Group
+	}
+	return strings.Join(s.Hosts, " ")
 }
 
 // secretTime is a time for people; what is no terminal gets it in UTC.
@@ -150,8 +162,12 @@ func showSecret(c *frame.Invocation) error {
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"secret": all[0]})
 	}
 	s := all[0]
-	fmt.Fprintf(c.Stdout, "secret %s of %s, version %d, %d bytes\nfor your jobs that are submitted at %s\n", s.Name,
-		document.PrintableText(s.Owner), s.Version, s.Bytes, document.PrintableText(strings.Join(s.Hosts, ", ")))
+	of, who := s.Owner, "your jobs that are submitted at "+strings.Join(s.Hosts, ", ")
+	if s.Group != "" {
+		of, who = "group "+s.Group, "the jobs of all with the capability "+roost.SecretUseCapability(s.Group)
+	}
+	fmt.Fprintf(c.Stdout, "secret %s of %s, version %d, %d bytes\nfor %s\n", s.Name, document.PrintableText(of),
+		s.Version, s.Bytes, document.PrintableText(who))
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "VERSION", RightAligned: true},
 		{Head: "BYTES", RightAligned: true}, {Head: "SET"}, {Head: "BY", MinWidth: 6}}}
 	for _, v := range s.Versions {

@@ -20,10 +20,16 @@ func OnChangeNames() []string { return []string{OnChangeNone, OnChangeSignal, On
 
 // SecretSpec is a secret that the tasks of a job get. The job has only its name.
 type SecretSpec struct {
-	Name     string
+	Name     string // of the file, too
+	Group    string // whose secret it is; empty: it is of the job's owner
 	OnChange string
 	Signal   uint32 // for OnChangeSignal
 	Variable string // of the environment, that has the secret, too; empty: none has
+}
+
+// FullName names the secret among those that the job may have.
+func (s SecretSpec) FullName() roost.SecretName {
+	return roost.SecretName{Group: s.Group, Name: s.Name}
 }
 
 // hasSecretVariables reports whether the environment of a task has a secret. An image of
@@ -56,13 +62,14 @@ func (r *adReader) secrets() (list []SecretSpec) {
 			return nil
 		}
 		one := adReader{ad: ad}
-		s := SecretSpec{one.text(roost.AttrName, ""), one.text(roost.AttrOnChange, OnChangeNone),
-			uint32(one.number(roost.AttrSignal, 0, 0, 31)), one.text(roost.AttrVariable, "")}
+		s := SecretSpec{one.text(roost.AttrName, ""), one.text(roost.AttrSecretGroup, ""),
+			one.text(roost.AttrOnChange, OnChangeNone), uint32(one.number(roost.AttrSignal, 0, 0, 31)),
+			one.text(roost.AttrVariable, "")}
 		err := one.err
 		switch {
 		case err != nil:
-		case roost.CheckSecretName(s.Name) != nil:
-			err = roost.CheckSecretName(s.Name)
+		case s.FullName().Check() != nil:
+			err = s.FullName().Check()
 		case !slices.Contains(OnChangeNames(), s.OnChange):
 			err = fmt.Errorf("%q is none of %v", s.OnChange, OnChangeNames())
 		case s.OnChange == OnChangeRestart && !r.has(roost.AttrService):
@@ -70,7 +77,7 @@ func (r *adReader) secrets() (list []SecretSpec) {
 		case (s.Signal != 0) != (s.OnChange == OnChangeSignal):
 			err = fmt.Errorf("a signal belongs to %q", OnChangeSignal)
 		case slices.ContainsFunc(list, func(o SecretSpec) bool { return o.Name == s.Name }):
-			err = fmt.Errorf("%q is named twice", s.Name)
+			err = fmt.Errorf("two secrets would be the file %q", s.Name)
 		case s.Variable == "":
 		case roost.CheckSecretVariable(s.Variable) != nil:
 			err = roost.CheckSecretVariable(s.Variable)

@@ -18,7 +18,11 @@ func TestSecretVariables(t *testing.T) {
 		`{[Name = "db"; Variable = "P"], [Name = "web"; Variable = "P"]}`:    `"P" has two secrets`,
 		`{[Name = "db"; Variable = "` + strings.Repeat("x", 300) + `"]}`:     "from 1 to",
 		`{[Name = "db"; Variable = "P"], [Name = "web"; OnChange = "none"]}`: "",
-		`{[Name = "db"], [Name = "db"; Variable = "P"]}`:                     "named twice",
+		`{[Name = "db"; Group = "physics"; Variable = "P"]}`:                 "",
+		`{[Name = "physics/db"; Variable = "P"]}`:                            "the name of a secret has",
+		`{[Name = "db"; Group = "../x"; Variable = "P"]}`:                    "the name of a group has",
+		`{[Name = "db"], [Name = "db"; Group = "g"; Variable = "P"]}`:        "would be the file",
+		`{[Name = "db"], [Name = "db"; Variable = "P"]}`:                     "would be the file",
 	} {
 		ad, err := classad.Parse(`[Cmd = "/bin/true"; Iwd = "/"; Checkpoint = true; Secrets = ` + secrets + `]`)
 		if err != nil {

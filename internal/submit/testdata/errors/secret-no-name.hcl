@@ -1,4 +1,4 @@
 job "a" {
   command = ["/bin/sh"]
-  secret {}
+  secret { env = "A" }
 }
