@@ -32,6 +32,14 @@ const (
 	resizeTries = 2
 )
 
+// roomRetry is after how long the machine of a task whose size follows its use is asked
+// again for room that it did not have. The time doubles, and it is asked roomTries times
+// in all; then the task moves.
+const (
+	roomRetry = 15 * time.Second
+	roomTries = 4
+)
+
 // AttemptResize is the size that a live attempt is to have where it runs.
 type AttemptResize struct {
 	Attempt   roost.AttemptID
@@ -287,6 +295,11 @@ func resizeReason(j *job, i int, r *eventlog.ResizeRecord) string {
 		return fmt.Sprintf("it is to have %v cores and %v of memory, and its machine has not answered yet",
 			r.CPU.Cores(), r.Memory)
 	}
+	if at, ok := roomAskedAt(j, i, r); ok {
+		return fmt.Sprintf("it waits for room for %v cores and %v of memory where it runs: %s; its machine is asked "+
+			"again at %s, and if there is no room after %d more times it moves", r.CPU.Cores(), r.Memory, r.Refusal,
+			time.Unix(0, at).UTC().Format(time.RFC3339), roomTries-r.Tries)
+	}
 	return fmt.Sprintf("it cannot have %v cores and %v of memory where it runs: %s", r.CPU.Cores(), r.Memory, r.Refusal)
 }
 
@@ -306,7 +319,26 @@ func (j jobRevisions) addResizeFacts(i int, r *eventlog.TaskRecord, f *update.Ta
 		f.Resizable = true
 	case asked.Tries < resizeTries && asked.Memory < j.class(i).request.Resources.Memory:
 		f.Resizable, f.ResizeAt = true, asked.Asked+int64(resizeRetry)
+	default:
+		if at, ok := roomAskedAt(j.job, i, asked); ok {
+			f.Resizable, f.ResizeAt = true, at
+		}
 	}
+}
+
+// roomAskedAt is when the machine of a task is asked again for room. It is false if the
+// task does not wait for that. Only tasks wait whose size follows their use: what they
+// have is enough for now, and a user who asks for more does not want to wait.
+func roomAskedAt(j *job, i int, r *eventlog.ResizeRecord) (at int64, ok bool) {
+	had := j.class(i).request.Resources
+	if j.spec.Service == nil || j.spec.Service.Sizes == nil || r.CPU <= had.CPU && r.Memory <= had.Memory ||
+		r.Tries == 0 || r.Tries >= roomTries {
+		return 0, false
+	}
+	if progress := j.spec.Update.Progress; progress > 0 && roomRetry<<(roomTries-1) > progress/2 {
+		return 0, false // the update would fail meanwhile
+	}
+	return r.Asked + int64(roomRetry)<<(r.Tries-1), true
 }
 
 // changesSize reports whether a task asks for another size than it has.

@@ -179,7 +179,37 @@ func (j serviceTasks) sizeStatus() *SizeStatus {
 			a.Problem = "its quota does not let it grow: " + s.refusal
 		}
 	}
+	if waits := j.roomWaits(); waits != "" {
+		a.Problem = waits
+	}
 	return a
+}
+
+// roomWaits says which tasks wait until their machines have room for more; empty: none
+// does.
+func (j serviceTasks) roomWaits() string {
+	if j.update == nil || !j.update.State.IsActive() {
+		return ""
+	}
+	waiting, text := 0, ""
+	for i, s := range j.state {
+		if !s.IsActive() {
+			continue
+		}
+		r := j.records.Get(i).Resize
+		if r == nil || r.IsPending() {
+			continue
+		}
+		if _, ok := roomAskedAt(j.job, i, r); ok {
+			if waiting++; waiting == 1 {
+				text = fmt.Sprintf("task %d: %s", i, resizeReason(j.job, i, r))
+			}
+		}
+	}
+	if waiting > 1 {
+		text += fmt.Sprintf("; %d tasks wait for room in all", waiting)
+	}
+	return text
 }
 
 // ScaleTotals is how many services are scaled, and by how much.

@@ -118,6 +118,30 @@ func TestVerticalWithoutRoom(t *testing.T) {
 	d.queue.Check()
 }
 
+// TestVerticalWaitsForRoom checks that a task goes on while its machine has no room for
+// more. It gets that there as soon as there is room.
+func TestVerticalWaitsForRoom(t *testing.T) {
+	d := newSizedRun(t, 1)
+	d.cores, d.memory, d.noRoom = 3, 2*roost.GiB, true
+	for len(d.use(10*time.Second)) == 0 {
+	}
+	d.use(roomRetry)
+	task := statusView{d.queue.jobTable}.task(d.job(), 0)
+	if want := "it waits for room for 3.8 cores and 2.5GiB of memory where it runs: its machine has no room; " +
+		"its machine is asked again at "; !strings.HasPrefix(task.Resize, want) {
+		t.Fatalf("it says %q, want %q", task.Resize, want)
+	}
+	if got := (serviceTasks{d.job()}).sizeStatus().Problem; got != "task 0: "+task.Resize {
+		t.Fatalf("the service says %q, want what its task says", got)
+	}
+	d.noRoom = false
+	d.use(2 * time.Minute)
+	if got, want := d.tasks(), "3.8 2.5GiB attempt 1"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	d.queue.Check()
+}
+
 // TestVerticalAndUsers checks that a job file does not take back a size, and that its
 // bounds do.
 func TestVerticalAndUsers(t *testing.T) {
