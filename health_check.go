@@ -9,8 +9,8 @@ import (
 // The defaults and bounds of health checks, and of how tasks of services are stopped.
 const (
 	DefaultCheckEvery   = 10 * time.Second
-	DefaultCheckTimeout = 5 * time.Second
-	DefaultCheckStart   = time.Minute // start_within
+	DefaultCheckTimeout = 5 * time.Second // of http and tcp at most as long as every
+	DefaultCheckStart   = time.Minute     // start_within
 	DefaultCheckFails   = 3
 	DefaultCheckPasses  = 1
 	MinCheckEvery       = time.Second

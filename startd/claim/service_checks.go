@@ -186,9 +186,13 @@ func healthChecks(p *wire.ServiceProgram) []health.Check {
 	list := make([]health.Check, 0, len(all))
 	for _, c := range all[:min(len(all), maxChecks)] {
 		every := min(max(time.Duration(c.GetEveryNs()), minCheckEvery), maxCheckPeriod)
+		longest := every
+		if checkKind(c.GetKind()) == health.ExecCheck { // the next run waits for its end
+			longest = max(every, roost.DefaultCheckTimeout)
+		}
 		check := health.Check{
 			Name: checkText(c.GetName()), Kind: checkKind(c.GetKind()), IsLive: c.GetLive(), Every: every,
-			Timeout:     min(max(time.Duration(c.GetTimeoutNs()), time.Millisecond), every),
+			Timeout:     min(max(time.Duration(c.GetTimeoutNs()), time.Millisecond), longest),
 			Fails:       int(min(max(c.GetFails(), 1), maxCheckCount)),
 			Passes:      int(min(max(c.GetPasses(), 1), maxCheckCount)),
 			StartWithin: min(max(time.Duration(c.GetStartWithinNs()), 0), maxCheckPeriod),

@@ -82,8 +82,11 @@ func (r *adReader) healthCheck(ports map[string]bool) HealthCheck {
 			roost.CheckForLive))
 	}
 	c.Every = r.duration(roost.AttrCheckEvery, roost.DefaultCheckEvery, roost.MinCheckEvery, roost.MaxCheckEvery)
-	c.Timeout = r.duration(roost.AttrCheckTimeout, min(roost.DefaultCheckTimeout, c.Every), roost.MinCheckTimeout,
-		c.Every)
+	timeout := roost.DefaultCheckTimeout
+	if c.Kind != "exec" { // to begin a program may take seconds where the machine is busy
+		timeout = min(timeout, c.Every)
+	}
+	c.Timeout = r.duration(roost.AttrCheckTimeout, timeout, roost.MinCheckTimeout, c.Every)
 	c.StartWithin = r.duration(roost.AttrCheckStartWithin, roost.DefaultCheckStart, 0, roost.MaxCheckStart)
 	c.Fails = int(r.number(roost.AttrCheckFails, roost.DefaultCheckFails, 1, roost.MaxCheckCount))
 	c.Passes = int(r.number(roost.AttrCheckPasses, roost.DefaultCheckPasses, 1, roost.MaxCheckCount))
