@@ -230,7 +230,8 @@ func (a *Attempt) exitReport(x starterclient.TaskExit) *wire.ExitStatus {
 // try elsewhere is worth it, and shows which it was.
 func mayBeJobFault(x starterclient.TaskExit) bool {
 	switch x.Step {
-	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:
+	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram,
+		proto.MountDir:
 		switch syscall.Errno(x.Errno) {
 		case syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE:
 			return false
@@ -276,6 +277,8 @@ func (a *Attempt) launchError(x starterclient.TaskExit) string {
 		return "its box could not be made: " + cause
 	case proto.BindPort:
 		return "a port of the claim could not be bound: " + cause
+	case proto.MountDir:
+		return "a directory that its container was to have could not be mounted: " + cause
 	case proto.FromImage:
 		return "its checkpoint could not be restored: " + cause
 	}

@@ -17,6 +17,7 @@ type stagedMounts struct {
 	root     string // where they are
 	realDir  string // the claim's directory without symbolic links
 	info     int    // descriptor of the starter's list of mounts
+	image    proto.RootImage
 }
 
 // machineMount is a mount of the machine that sandboxes have as well.
@@ -35,6 +36,9 @@ type machineMount struct {
 // What the machine unmounts stays in use until the next task begins, as it does in a
 // sandbox until the end of its task.
 func (m *stagedMounts) stage(dir string, hostTemp bool) (changed bool, why startError) {
+	if m.image.Root != "" {
+		m.unstage(dir)
+	}
 	staged := m.root != ""
 	if staged && m.hostTemp == hostTemp && !m.haveChanged() {
 		return false, startError{}

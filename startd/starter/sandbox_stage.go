@@ -18,7 +18,8 @@ const (
 // stageRoot builds the common part of all sandboxes of the claim, in the starter's own
 // mount namespace. That part has the machine's files, the claim's devices, and the
 // devices that every user may use. It follows the machine's mounts from task to task.
-// hostTemp: the sandbox has the machine's /tmp.
+// hostTemp: the sandbox has the machine's /tmp. A container image takes the place of the
+// machine's files.
 func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
 	why := startError{}
 	switch {
@@ -31,6 +32,9 @@ func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
 	}
 	if why.step != proto.StepNone {
 		return why
+	}
+	if o.Image.Root != "" {
+		return stageImage(s, o)
 	}
 	changed, why := s.mounts.stage(s.dir, hostTemp)
 	if changed {

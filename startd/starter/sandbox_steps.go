@@ -92,6 +92,7 @@ func (l *syscallList) copyMounts(wrapped bool, o *proto.StartCmd) {
 	if wrapped {
 		proc = l.newProc()
 	}
+	dirs := l.cloneUserDirs(o)
 	for i, path := range from {
 		if path != "" {
 			clones[i] = l.must(proto.MakeSandbox, "mount on "+to[i], unix.SYS_OPEN_TREE, currentDir, l.text(path),
@@ -116,6 +117,7 @@ func (l *syscallList) copyMounts(wrapped bool, o *proto.StartCmd) {
 		}
 		l.attach(clones[i], to[i])
 	}
+	l.attachUserDirs(o, dirs)
 	l.mount("", "", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	l.must(proto.MakeSandbox, "/", syscall.SYS_CHDIR, l.text("/"))
 	l.try(syscall.SYS_CLOSE, listFD) // the first clone; exec closes the others

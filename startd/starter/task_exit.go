@@ -144,7 +144,8 @@ func (s *starterProcess) repeatResult(a proto.TaskAttempt) {
 func (f startError) taskExit() proto.TaskExit {
 	e := proto.TaskExit{Cause: proto.Machine, Step: f.step, Errno: int32(f.errno)}
 	switch f.step {
-	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:
+	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram,
+		proto.MountDir:
 		if !isMachineFault(f.errno) {
 			e.Cause = proto.LaunchFailed
 		}
@@ -172,6 +173,7 @@ var stepMessage = [...]string{
 	proto.MakeSandbox:  "the box of the task cannot be made: ",
 	proto.FromImage:    "the task cannot be restored: ",
 	proto.BindPort:     "cannot listen on port ",
+	proto.MountDir:     "cannot mount the directory ",
 }
 
 // isMachineFault reports whether another attempt, here or elsewhere, may not have the

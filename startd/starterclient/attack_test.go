@@ -18,9 +18,11 @@ import (
 
 // hostileProgram runs a task of an ordinary user in a sandbox and returns its outcome and
 // its output.
-func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) (starterclient.TaskExit, string) {
+func hostileProgram(t *testing.T, b *testStarter, number uint32, image, script string) (
+	starterclient.TaskExit, string,
+) {
 	t.Helper()
-	o := asNobody(number, script)
+	o := inImage(number, image, script)
 	o.Join, o.Stderr = true, ""
 	b.begin(o)
 	exit := b.end()
@@ -34,9 +36,13 @@ func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) 
 func TestSandboxIsShut(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testSandboxIsSealed)
+	t.Run("image/boxed", func(t *testing.T) { attackSandbox(t, "/") })
 }
 
-func testSandboxIsSealed(t *testing.T) {
+func testSandboxIsSealed(t *testing.T) { attackSandbox(t, "") }
+
+// attackSandbox runs the attacks in a sandbox whose root is the image, or the machine's.
+func attackSandbox(t *testing.T, image string) {
 	victim := spawn(t, time.Minute)
 	secret := shellCmd(1, "exec sleep 600")
 	secret.Environment = append(secret.Environment, "SECRET=x")
@@ -101,7 +107,7 @@ func testSandboxIsSealed(t *testing.T) {
 			"in; done; echo -1 >/proc/self/oom_score_adj && echo in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, out := hostileProgram(t, b, uint32(i+1), tt.script); strings.Contains("\n"+out, "\nin\n") {
+			if _, out := hostileProgram(t, b, uint32(i+1), image, tt.script); strings.Contains("\n"+out, "\nin\n") {
 				t.Errorf("it got through: %s", out)
 			}
 		})
@@ -196,10 +202,10 @@ func TestNothingIsLeftOfSandboxes(t *testing.T) {
 			}
 			return n
 		}
-		hostileProgram(t, b, 1, "true")
+		hostileProgram(t, b, 1, "", "true")
 		before, fds, threads := roostProcesses(mounts(), b.dir), count("fd"), count("task")
 		for n := range uint32(50) {
-			hostileProgram(t, b, n+2, "unshare --user --map-root-user --mount --pid --fork sh -c 'mount -t tmpfs "+
+			hostileProgram(t, b, n+2, "", "unshare --user --map-root-user --mount --pid --fork sh -c 'mount -t tmpfs "+
 				"none /mnt; exec sleep 60' >/dev/null 2>&1 & "+
 				"setsid sleep 60 & dd if=/dev/zero of=/dev/shm/x bs=4096 count=16 2>/dev/null")
 		}

@@ -110,6 +110,22 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	if len(r.buffer) > 0 {
 		o.Secrets = r.secrets()
 	}
+	if len(r.buffer) > 0 {
+		o.Sandbox.Image = r.rootImage()
+	}
+}
+
+func (r *bodyReader) rootImage() (i RootImage) {
+	i.Root = r.text()
+	i.Namespace = r.text()
+	i.Writable = r.text()
+	for n := r.num(); n > 0 && !r.failed && len(i.Files) < MaxImageMounts; n-- {
+		i.Files = append(i.Files, ImageFile{Path: r.text(), Text: r.text(), Replace: r.flag()})
+	}
+	for n := r.num(); n > 0 && !r.failed && len(i.Mounts) < MaxImageMounts; n-- {
+		i.Mounts = append(i.Mounts, ImageMount{Base: r.text(), Path: r.text(), Inside: r.text(), ReadOnly: r.flag()})
+	}
+	return i
 }
 
 func (r *bodyReader) secrets() (list []SecretFile) {

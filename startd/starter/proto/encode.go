@@ -142,7 +142,8 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.signed(o.Limits.AddressSpace)
 	w.signed(o.Limits.File)
 	w.signed(int64(o.Limits.Nice))
-	if len(o.Sockets) == 0 && len(o.Secrets) == 0 { // an older starter knows none
+	image := o.Sandbox.Image.Root != ""
+	if len(o.Sockets) == 0 && len(o.Secrets) == 0 && !image { // an older starter knows none
 		return
 	}
 	w.num(uint64(len(o.Sockets)))
@@ -151,8 +152,30 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 		w.text(s.Address)
 		w.num(uint64(s.Port))
 	}
-	if len(o.Secrets) > 0 {
+	if len(o.Secrets) > 0 || image {
 		w.secrets(o.Secrets)
+	}
+	if image {
+		w.rootImage(&o.Sandbox.Image)
+	}
+}
+
+func (w *bodyWriter) rootImage(i *RootImage) {
+	w.text(i.Root)
+	w.text(i.Namespace)
+	w.text(i.Writable)
+	w.num(uint64(len(i.Files)))
+	for _, f := range i.Files {
+		w.text(f.Path)
+		w.text(f.Text)
+		w.flag(f.Replace)
+	}
+	w.num(uint64(len(i.Mounts)))
+	for _, m := range i.Mounts {
+		w.text(m.Base)
+		w.text(m.Path)
+		w.text(m.Inside)
+		w.flag(m.ReadOnly)
 	}
 }
 

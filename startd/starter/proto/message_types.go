@@ -91,7 +91,37 @@ type Sandbox struct {
 	Wanted  bool
 	TempDir string       // the directory that is /tmp inside; empty: the machine's
 	Devices []DeviceNode // in addition to those that everybody has
+	Image   RootImage
 }
+
+// RootImage is a container image that is the root of a sandbox. The zero value is the
+// machine's root.
+type RootImage struct {
+	Root     string // directory where the image is mounted; empty: the machine's root
+	// path of the mount namespace that has Root (namespaces(7)); empty: the starter's
+	Namespace string
+	Writable string // directory, on a disk, that gets what tasks change; empty: they change nothing
+	Files    []ImageFile
+	Mounts   []ImageMount
+}
+
+// ImageFile is a text that a file of the image begins with in the sandbox.
+type ImageFile struct {
+	Path, Text string
+	Replace    bool // nothing else is in it
+}
+
+// ImageMount is a directory of the machine in a sandbox with an image. It is opened with
+// the user's rights, and Path is not followed out of Base.
+type ImageMount struct {
+	Base     string // absolute, from a trusted configuration
+	Path     string // below Base; empty: Base itself
+	Inside   string // absolute
+	ReadOnly bool
+}
+
+// MaxImageMounts bounds the mounts, and the files, of an image.
+const MaxImageMounts = 64
 
 // DeviceNode is the node of a device.
 type DeviceNode struct {
@@ -157,6 +187,7 @@ const (
 	MakeSandbox                   // the namespaces could not be set up
 	FromImage                     // the checkpoint could not be restored
 	BindPort                      // a port could not be bound
+	MountDir                      // a directory for a container is missing or inaccessible to the user
 )
 
 // TaskExit is the outcome of a task. A task that could not be started has Step and Errno
