@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // Files of a staging directory beside those of package image, and bounds.
@@ -67,9 +68,11 @@ type RestoreSpec struct {
 	Root string // empty directory on which the agent mounts the root
 	// sources of mounts from outside, by key; those not named come from where they were
 	External map[string]string `json:",omitempty"`
-	Streams  []OutputStream    `json:",omitempty"`
-	User     userfiles.UserCredential
-	InitStop bool // the first process is one as in DumpSpec
+	// of a task in a container image
+	Container ContainerRoot  `json:",omitzero"`
+	Streams   []OutputStream `json:",omitempty"`
+	User      userfiles.UserCredential
+	InitStop  bool // the first process is one as in DumpSpec
 	// the program that the first process must be, as the machine has it; empty: the first
 	// process is the task's own, with its user's rights
 	Init      string   `json:",omitempty"`
@@ -82,6 +85,13 @@ type RestoreSpec struct {
 	// have no higher ones
 	Limits map[int]uint64 `json:",omitempty"`
 	Nice   int            `json:",omitempty"` // the least nice value of restored processes
+}
+
+// ContainerRoot is the root of a task in a container image. The zero value is the
+// machine's root.
+type ContainerRoot struct {
+	Root string             // directory with the whole root
+	Dirs []proto.ImageMount `json:",omitempty"` // directories of the machine that the task has
 }
 
 // OutputStream is a file outside of scratch and captured output to which the task

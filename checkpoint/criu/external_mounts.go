@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // externalMounts lists the mounts of a process that CRIU cannot make by itself. CRIU
@@ -72,12 +73,8 @@ func (r *restoreAgent) gather() error {
 	r.mountSources = make(map[string]string, len(r.metadata.Mounts))
 	reachable, dropped := r.metadata.Mounts[:0], map[string]bool{}
 	for i, m := range r.metadata.Mounts {
-		from, ok := r.spec.External[m.key()]
-		if !ok {
-			from = m.Inside
-		}
 		to := filepath.Join(base, strconv.Itoa(i))
-		err := putAt(from, to)
+		err := r.gatherMount(m, to)
 		if errors.Is(err, fs.ErrNotExist) && m.isDispensable() {
 			dropped[m.key()] = true
 			continue
@@ -90,6 +87,61 @@ func (r *restoreAgent) gather() error {
 	}
 	r.metadata.Mounts = reachable
 	return dropMounts(r.spec.Dir, dropped)
+}
+
+// gatherMount mounts what comes from outside at to, which it creates.
+func (r *restoreAgent) gatherMount(m ExternalMount, to string) error {
+	if from, ok := r.spec.External[m.key()]; ok {
+		return putAt(from, to)
+	}
+	if r.spec.Container.Root == "" {
+		return putAt(m.Inside, to)
+	}
+	if m.Inside == "/sys" {
+		return errors.Join(putAt(m.Inside, to), restrictMount(to, true))
+	}
+	for _, dir := range r.spec.Container.Dirs {
+		if rest, ok := strings.CutPrefix(m.Inside, dir.Inside); ok && (rest == "" || rest[0] == '/') {
+			return r.gatherUserDir(dir, strings.TrimPrefix(rest, "/"), to)
+		}
+	}
+	return fmt.Errorf("%w: a container has nothing there", fs.ErrNotExist)
+}
+
+// gatherUserDir mounts a directory of the user's, or one that is mounted below it. It is
+// opened with the user's rights, as at the start of a task.
+func (r *restoreAgent) gatherUserDir(dir proto.ImageMount, below, to string) error {
+	fd := -1
+	err := withUserRights(r.spec.User, func() error {
+		base, err := unix.Open(dir.Base, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(base)
+		fd, err = unix.Openat2(base, filepath.Join(".", dir.Path, below), &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := putAt(fmt.Sprintf("/proc/self/fd/%d", fd), to); err != nil {
+		return err
+	}
+	return restrictMount(to, dir.ReadOnly)
+}
+
+// restrictMount keeps set-user-id programs and devices of a mount from working, and its
+// files from being changed if it is only read.
+func restrictMount(at string, readOnly bool) error {
+	attr := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if readOnly {
+		attr |= unix.MOUNT_ATTR_RDONLY
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_set: attr})
 }
 
 // isDispensable reports whether a mount may be left out on a machine that does not have

@@ -1,6 +1,7 @@
 package criu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 		result.Total = time.Since(start)
 		return result, nil
 	}
-	if err := mountRoot(spec.Root); err != nil {
+	if err := mountRoot(spec); err != nil {
 		return result, err
 	}
 	defer unix.Unmount(spec.Root, unix.MNT_DETACH)
@@ -93,9 +94,9 @@ func refusedImageError(err error) *CheckpointError {
 	return &CheckpointError{Class: Permanent, Reason: err.Error(), Forged: forged}
 }
 
-// mountRoot makes the machine's root, without the mounts below it, the root of the
-// restored processes. Only this thread sees the mount.
-func mountRoot(root string) error {
+// mountRoot makes the machine's root, or that of a container, the root of the restored
+// processes, without the mounts below it. Only this thread sees the mount.
+func mountRoot(spec *RestoreSpec) error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)
@@ -103,8 +104,8 @@ func mountRoot(root string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mount on /: %w", err)
 	}
-	if err := unix.Mount("/", root, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mount on %s: %w", root, err)
+	if err := unix.Mount(cmp.Or(spec.Container.Root, "/"), spec.Root, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount on %s: %w", spec.Root, err)
 	}
 	return nil
 }
