@@ -55,6 +55,9 @@ const (
 	AttrSlotUsers     = "SlotUsers"
 	AttrHasCheckpoint = "HasCheckpoint" // CRIU can dump and restore tasks here
 	AttrHasSecrets    = "HasSecrets"    // tasks can get secrets of their users here
+	AttrHasContainer  = "HasContainer"  // tasks can run in container images here
+	// a list of the digests of container images that are here, those used last first
+	AttrContainerImages = "ContainerImages"
 )
 
 // Attributes of a machine ad that describe its owner and the input of its owner policy

@@ -37,6 +37,7 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 	}
 	l.host.claims.SweepFiles(adopted)
 	l.host.checkpoints.Sweep(all)
+	l.host.releaseImages()
 	l.sweepGroups()
 }
 

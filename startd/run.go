@@ -29,6 +29,7 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/containerimage"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/probe"
@@ -54,8 +55,9 @@ type startdHost struct {
 	accounts          *claim.Accounts
 	claims            *claim.Machine
 	checkpoints       *claim.Checkpoints
-	ports             claim.PortAddress // of the tasks
-	sandboxed         bool              // tasks run in sandboxes
+	containers        *containerimage.Cache // nil: tasks have no container images here
+	ports             claim.PortAddress     // of the tasks
+	sandboxed         bool                  // tasks run in sandboxes
 	reliability       *reliabilityTracker
 	stats             dailyStats
 	groups            *claim.Cgroups
@@ -203,6 +205,9 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	if err := m.openCheckpoints(ad); err != nil {
 		return nil, err
 	}
+	if err := m.openContainers(ad); err != nil {
+		return nil, err
+	}
 	if m.prober, err = m.newProber(); err != nil {
 		return nil, err
 	}
@@ -211,7 +216,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		Log: m.log, Settings: m.config, BootID: m.boot, StarterPath: starterPath, Sandboxed: m.sandboxed,
 		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
 		Meters: m.meters, Checkpoints: m.checkpoints,
-		Prober: m.prober, Ports: m.ports,
+		Prober: m.prober, Ports: m.ports, Containers: m.containers,
 	})
 	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
 	m.groups.Describe(ad)
@@ -283,6 +288,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	}
 	cancel()
 	running.Wait()
+	m.closeContainers()
 	m.groups.Close()
 	return err
 }

@@ -134,8 +134,8 @@ func (r *restoreAgent) gatherUserDir(dir proto.ImageMount, below, to string) err
 	return restrictMount(to, dir.ReadOnly)
 }
 
-// restrictMount keeps set-user-id programs and devices of a mount from working, and its
-// files from being changed if it is only read.
+// restrictMount keeps set-user-id programs and devices of a mount from working. Its files
+// cannot be changed if it is only read.
 func restrictMount(at string, readOnly bool) error {
 	attr := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if readOnly {

@@ -94,8 +94,8 @@ func refusedImageError(err error) *CheckpointError {
 	return &CheckpointError{Class: Permanent, Reason: err.Error(), Forged: forged}
 }
 
-// mountRoot makes the machine's root, or that of a container, the root of the restored
-// processes, without the mounts below it. Only this thread sees the mount.
+// mountRoot mounts the root of the restored processes: the machine's or a container's,
+// without the mounts below it. Only this thread sees the mount.
 func mountRoot(spec *RestoreSpec) error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {

@@ -14,6 +14,7 @@ type UserEntry struct {
 	UID     uint32
 	IsKnown bool // false: the other fields are empty
 	Name    string
+	Home    string   // home directory; empty: unknown
 	GID     uint32   // the primary group
 	Groups  []uint32 // all groups with the primary one, in order
 }

@@ -17,7 +17,7 @@ func lookUser(uid uint32) (UserEntry, error) {
 	if err != nil {
 		return UserEntry{}, err
 	}
-	u := UserEntry{UID: uid, IsKnown: true, Name: found.Username}
+	u := UserEntry{UID: uid, IsKnown: true, Name: found.Username, Home: found.HomeDir}
 	gid, err := strconv.ParseUint(found.Gid, 10, 32)
 	if err != nil {
 		return UserEntry{}, err

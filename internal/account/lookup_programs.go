@@ -29,6 +29,9 @@ func lookUser(uid uint32) (UserEntry, error) {
 		return UserEntry{}, err
 	}
 	u.GID = uint32(gid)
+	if len(row) > 5 {
+		u.Home = row[5]
+	}
 	text, err := commandOutput("id", "-G", "--", u.Name)
 	if err != nil {
 		return UserEntry{}, err

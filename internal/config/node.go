@@ -125,6 +125,8 @@ type StartdSettings struct {
 	Spares   *int // the number of spare starters; nil: SpareStarters selects it
 	Scripts  AttemptScripts
 	Accounts TaskAccounts
+
+	Containers ContainerSettings
 }
 
 // SpareStarters is how many starters are made before there are claims for them.

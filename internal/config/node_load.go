@@ -326,6 +326,7 @@ func (s *blockReader) readStartds(n *Node) {
 		if b := t.singleBlock("accounts"); b != nil {
 			t.readAccounts(b, &d.Accounts)
 		}
+		t.readContainers(&d.Containers)
 		t.reportUnknown()
 		n.Startds = append(n.Startds, d)
 	}

@@ -125,6 +125,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writeLimits(d.Limits)
 	b.writeScripts(d.Scripts)
 	b.writeAccounts(d.Accounts)
+	b.writeContainers(d.Containers)
 }
 
 func (w fileWriter) writeBlock(name string, labels ...string) fileWriter {

@@ -157,6 +157,7 @@ func packageOrders() []packageOrder {
 		{"startd/probe", false},
 		{"startd/meter", false},
 		{"startd/gpuwatch", false},
+		{"startd/containerimage", false},
 		{"startd/claim", false},
 		{"startd/streams", false},
 		{"startd/desktop/idle", false},
@@ -322,7 +323,8 @@ func libraries() map[string][]string {
 			"internal/rpc", "internal/rpc/localrpc", "internal/identity/caclient", "internal/enroll", "internal/master",
 			"internal/cli/frame", "internal/cli/doctor", "internal/cli/owner", "internal/cli/sim", "startd",
 			"startd/starterclient", "startd/starter", "startd/shell", "startd/probe", "startd/meter", "startd/gpuwatch",
-			"startd/claim", "startd/streams", "startd/desktop/idle", "startd/desktop/guard", "schedd",
+			"startd/claim", "startd/containerimage", "startd/streams", "startd/desktop/idle", "startd/desktop/guard",
+			"schedd",
 			"schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers",
 			"schedd/api"},
 	}

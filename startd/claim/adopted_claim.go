@@ -182,6 +182,7 @@ func (f *Adopted) Resume() slot.Claim {
 	}
 	h.attempt = h.machine.adoptedAttempt(h.file.Schedd, f.State.Attempt, h.dir, h.cred)
 	h.sharedAttempt.Store(h.attempt)
+	h.containerizer().adopt(h.attempt)
 	h.measureFrom(h.attempt, h.attempt.record.Origin)
 	h.checkpointer().restoreCheckpoints(h.attempt, f.State, f.State.Phase == proto.Running && !f.StarterDead)
 	claim.State, claim.Attempt = slot.Busy, h.attempt.id

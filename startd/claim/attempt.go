@@ -49,6 +49,7 @@ type Attempt struct {
 	users          sync.WaitGroup
 	closed         bool
 
+	container      containerState     // the runner's
 	secrets        []*wire.SecretText // the runner's: until it is launched
 	secretVersions atomic.Pointer[[]*wire.SecretText]
 

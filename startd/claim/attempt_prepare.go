@@ -62,7 +62,7 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 	if err := h.dirs.prepareIO(r.IO); err != nil {
 		return err
 	}
-	if p.GetScratch() || r.OwnTemp {
+	if p.GetScratch() || r.OwnTemp || p.GetContainer().GetWritable() {
 		if err := h.prepareBase(a); err != nil {
 			return err
 		}
@@ -167,7 +167,8 @@ func fileAges(entries []userfiles.TransferEntry) map[string]fileAge {
 // startCmd is the attempt in the words of the starter.
 func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 	p, r := a.program, &a.record
-	arguments := append(make([]string, 0, len(p.GetArguments())+3), resolveInterpreter(p)...)
+	arguments := append(make([]string, 0, len(p.GetArguments())+3), p.GetContainer().GetEntrypoint()...)
+	arguments = append(arguments, resolveInterpreter(p)...)
 	if len(p.GetScript()) > 0 || p.GetScriptFollows() {
 		arguments = append(arguments, a.sandboxPath(filepath.Join(r.IO, scriptName)))
 	}
@@ -238,7 +239,7 @@ func (h launcher) environment(a *Attempt) []string {
 	if a.record.OwnTemp {
 		own = append(own, "TMPDIR="+proto.SandboxTempDir)
 	}
-	given := h.fillPorts(programTexts(a.program.GetEnvironment()))
+	given := containerEnvironment(a.program, h.fillPorts(programTexts(a.program.GetEnvironment())))
 	own = append(own, h.portVariables()...)
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)
@@ -287,6 +288,7 @@ func setsVariable(list []string, v string) bool {
 // removeAttemptFiles removes what the attempt left, but not what the starter keeps.
 func (h *Runner) removeAttemptFiles(a *Attempt) {
 	a.closeFiles()
+	h.containerizer().release(a)
 	if a.checkpoint.mayBeStaged {
 		h.machine.checkpoints.cleanRestore(a)
 	}

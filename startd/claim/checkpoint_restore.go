@@ -118,6 +118,9 @@ func (h checkpointer) writeSpec(a *Attempt, dir string) error {
 	if len(a.program.GetSecrets()) > 0 {
 		spec.External[proto.SandboxSecretsDir] = filepath.Join(h.dir, "secrets")
 	}
+	if c := a.record.Container; c != nil {
+		spec.Container = criu.ContainerRoot{Root: filepath.Join(h.dir, proto.SandboxRootDir), Dirs: c.Root.Mounts}
+	}
 	if a.record.OwnTemp {
 		spec.External[proto.SandboxTempDir] = a.record.Base
 	}

@@ -129,7 +129,7 @@ func (h checkpointer) onImageFetched(o imageFetched) {
 	a.checkpoint.awaitsImage = false
 	unreachable := errors.Is(o.err, roost.Unavailable) || errors.Is(o.err, context.DeadlineExceeded)
 	switch {
-	case o.err == nil && a.checkpoint.otherwiseReady:
+	case o.err == nil && a.checkpoint.otherwiseReady && !a.container.awaited:
 		h.startPrepared(a)
 	case o.err == nil:
 	case unreachable || errors.Is(o.err, roost.Exhausted):

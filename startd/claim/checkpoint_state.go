@@ -60,6 +60,8 @@ func (h checkpointer) checkpointObstacle(a *Attempt) string {
 		return "the program saves its own state, and its job names no signal that asks for it"
 	case !h.machine.checkpoints.criu.Works:
 		return "this machine takes none: " + cmp.Or(h.machine.checkpoints.criu.Why, "it has no CRIU")
+	case a.record.Container != nil && a.record.Container.Root.Writable != "":
+		return "its container image is writable, and what it has changed there cannot be saved"
 	case !a.record.Boxed:
 		return "it does not run in a sandbox"
 	case s.pid == 0 || a.recordedExit != nil:

@@ -9,9 +9,11 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/health"
 	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
@@ -196,6 +198,14 @@ type (
 	imageFetched struct {
 		id  roost.AttemptID
 		err error
+	}
+
+	// containerReady tells that the container image of an attempt is mounted, or why not.
+	containerReady struct {
+		id     roost.AttemptID
+		digest store.Digest
+		image  proto.RootImage
+		err    error
 	}
 
 	prologueDone struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/startd/containerimage"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/probe"
@@ -44,6 +45,7 @@ type Options struct {
 	Checkpoints *Checkpoints
 	Prober      *probe.Prober
 	Ports       PortAddress
+	Containers  *containerimage.Cache // nil: no container images
 }
 
 // Machine is what the claims of a startd share. But for the user of the last claim, which
@@ -64,6 +66,7 @@ type Machine struct {
 	meters      *meter.Meters
 	checkpoints *Checkpoints
 	prober      *probe.Prober
+	containers  *containerimage.Cache
 	ports       PortAddress // on which tasks have their ports
 	lastUser    atomic.Uint32
 }
@@ -74,7 +77,7 @@ func NewMachine(o Options) *Machine {
 		log: o.Log, config: o.Settings, dirs: Dirs(o.Settings.Dir), boot: o.BootID, starterPath: o.StarterPath,
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
-		prober: o.Prober, ports: o.Ports,
+		prober: o.Prober, ports: o.Ports, containers: o.Containers,
 	}
 	m.lastUser.Store(anyUser)
 	return m
@@ -100,6 +103,9 @@ func (d Dirs) IO() string { return filepath.Join(string(d), "io") }
 
 // Checkpoints returns the directory of images.
 func (d Dirs) Checkpoints() string { return filepath.Join(string(d), "checkpoints") }
+
+// Containers returns the directory of container images.
+func (d Dirs) Containers() string { return filepath.Join(string(d), "containers") }
 
 // ClaimIO returns the directory of a claim's attempts, by which their sandboxes are
 // known.

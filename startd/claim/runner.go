@@ -160,6 +160,9 @@ func (h *Runner) startAttempt(o StartCmd) {
 	if err == nil {
 		err = h.launcher().prepareAttempt(a)
 	}
+	if err == nil {
+		err = h.containerizer().prepare(a)
+	}
 	a.mustAwaitInput = o.AwaitInput && err == nil
 	h.sharedAttempt.Store(a)
 	if err != nil {
@@ -167,6 +170,7 @@ func (h *Runner) startAttempt(o StartCmd) {
 		return
 	}
 	h.checkpointer().fetchImage(a)
+	h.containerizer().begin(a)
 	if o.AwaitInput {
 		h.machine.host.Post(InputAwaitedEvent{h.id, a.id, a.record.Scratch})
 		return
@@ -175,8 +179,8 @@ func (h *Runner) startAttempt(o StartCmd) {
 }
 
 func (h *Runner) startPrepared(a *Attempt) {
-	if a.checkpoint.awaitsImage {
-		a.checkpoint.otherwiseReady = true // fetched follows
+	if a.checkpoint.awaitsImage || a.container.awaited {
+		a.checkpoint.otherwiseReady = true // imageFetched or containerReady follows
 		return
 	}
 	if h.siteScripts().startPrologue(a) {

@@ -110,6 +110,8 @@ func (h *Runner) handleNews(news any) {
 		h.siteScripts().onEpilogueDone(n)
 	case imageFetched:
 		h.checkpointer().onImageFetched(n)
+	case containerReady:
+		h.containerizer().onReady(n)
 	case checkpointDue:
 		if h.hasOpenAttempt(n.id) {
 			h.checkpointer().onCheckpointDue(h.attempt)

@@ -57,6 +57,9 @@ func (h launcher) sandboxOf(a *Attempt) proto.Sandbox {
 	if a.record.OwnTemp {
 		b.TempDir = a.record.Base
 	}
+	if c := a.record.Container; c != nil {
+		b.Image = c.Root
+	}
 	for _, n := range h.machine.gpus.DeviceNodes(h.file.gpuShares()) {
 		b.Devices = append(b.Devices, proto.DeviceNode{Path: n.Path, Major: n.Major, Minor: n.Minor})
 	}

@@ -134,8 +134,8 @@ func mountOverlay(dir string, image *proto.RootImage) startError {
 	return startError{}
 }
 
-// bringImage mounts an image in the starter's mount namespace, where it is not to be seen
-// if it was mounted after the starter began. All tasks of the machine have the same
+// bringImage mounts an image in the starter's mount namespace. One that was mounted after
+// the starter began is not to be seen there. All tasks of the machine have the same
 // mount, and the same pages in memory.
 func bringImage(image *proto.RootImage, at string) error {
 	if err := syscall.Mkdir(at, 0o700); err != nil && err != syscall.EEXIST {

@@ -11,8 +11,8 @@ import (
 
 const (
 	sandboxInitPath = "/dev/init"
-	stagedRoot      = "/root" // below the claim's directory: the root of the boxes
-	stagedDev       = "/dev"  // and their devices
+	stagedRoot      = "/" + proto.SandboxRootDir // below the claim's directory: the root of the boxes
+	stagedDev       = "/dev"                     // and their devices
 )
 
 // stageRoot builds the common part of all sandboxes of the claim, in the starter's own

@@ -97,12 +97,12 @@ type Sandbox struct {
 // RootImage is a container image that is the root of a sandbox. The zero value is the
 // machine's root.
 type RootImage struct {
-	Root     string // directory where the image is mounted; empty: the machine's root
+	Root string // directory where the image is mounted; empty: the machine's root
 	// path of the mount namespace that has Root (namespaces(7)); empty: the starter's
 	Namespace string
-	Writable string // directory, on a disk, that gets what tasks change; empty: they change nothing
-	Files    []ImageFile
-	Mounts   []ImageMount
+	Writable  string // directory, on a disk, that gets what tasks change; empty: they change nothing
+	Files     []ImageFile
+	Mounts    []ImageMount
 }
 
 // ImageFile is a text that a file of the image begins with in the sandbox.
@@ -149,6 +149,8 @@ const (
 	SandboxTempDir = "/tmp"
 
 	SandboxSecretsDir = "/run/secrets"
+
+	SandboxRootDir = "root" // below the claim's directory, as its starter sees it: the root of the sandboxes
 )
 
 // EndCause is the cause of a task's end. The numbers are those of wire.Cause.

@@ -21,7 +21,8 @@ func samples() []StarterMessage {
 			Limits:   ProcessLimits{CPU: 9, AddressSpace: 1 << 40, File: 1 << 20, Nice: -3},
 		}},
 		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true, Image: RootImage{
-			Root: "/image", Namespace: "/proc/1/ns/mnt", Writable: "/changes", Files: []ImageFile{{"/etc/hosts", "x", true}},
+			Root: "/image", Namespace: "/proc/1/ns/mnt", Writable: "/changes",
+			Files:  []ImageFile{{"/etc/hosts", "x", true}},
 			Mounts: []ImageMount{{"/home", "ann", "/home/ann", false}, {"/data", "", "/in", true}},
 		}}}},
 		{Type: TypeStop, Stop: StopCmd{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained",

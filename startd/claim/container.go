@@ -1,0 +1,299 @@
+package claim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/store"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// containerRecord is what a restart must know of the container image of an attempt.
+type containerRecord struct {
+	Digest store.Digest
+	Root   proto.RootImage
+}
+
+// containerState is the container image of an attempt while it is made ready. The zero
+// value needs none.
+type containerState struct {
+	digest  store.Digest
+	awaited bool // it is on its way, or being mounted
+	held    bool // it is here, and to be released
+}
+
+// containerizer is the runner of a claim as far as it runs tasks in container images.
+type containerizer struct{ *Runner }
+
+func (h *Runner) containerizer() containerizer { return containerizer{h} }
+
+// How long an attempt waits for a server of images that cannot be reached, and how often
+// it asks.
+const (
+	containerRetryTime = 5 * time.Minute
+	containerInterval  = 2 * time.Second
+)
+
+// prepare checks the container image that an attempt wants, before it is fetched.
+func (h containerizer) prepare(a *Attempt) error {
+	c := a.program.GetContainer()
+	if c == nil {
+		return nil
+	}
+	if !a.record.Boxed {
+		return fmt.Errorf("%w: tasks of %s run without a sandbox, and a container image needs one", roost.Unavailable,
+			h.machine.config.Name)
+	}
+	if h.machine.containers == nil {
+		return fmt.Errorf("%w: %s has no container images", roost.Unavailable, h.machine.config.Name)
+	}
+	digest, err := store.ParseDigest(c.GetDigest())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errJobFault, err)
+	}
+	a.container.digest = digest
+	if !c.GetWritable() {
+		return nil
+	}
+	for _, dir := range []string{changesName, changesName + "/changes", changesName + "/work"} {
+		if err := a.agent.Mkdir(a.ctx, a.record.Base, dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changesName is the directory, among the attempt's own files, of what it changes in its
+// container.
+const changesName = ".container"
+
+// begin fetches and mounts the image of an attempt beside the runner, which hears of it
+// by containerReady. Only there anything of the user's is looked at: a file server may
+// not answer.
+func (h containerizer) begin(a *Attempt) {
+	if a.container.digest == "" || a.AcquireFiles() != nil {
+		return
+	}
+	a.container.awaited = true
+	program, record := a.program, a.record
+	go func() {
+		defer a.ReleaseFiles()
+		root, err := h.acquire(a)
+		image := proto.RootImage{Root: root}
+		if err == nil {
+			image, err = h.rootImage(program, &record, root)
+			if err != nil {
+				h.machine.containers.Release(a.container.digest)
+			}
+		}
+		h.queue.Put(containerReady{a.id, a.container.digest, image, err})
+	}()
+}
+
+// acquire gets the image, and asks again for a while when nobody answers who has it.
+func (h containerizer) acquire(a *Attempt) (root string, err error) {
+	ctx, cancel := context.WithTimeout(a.ctx, containerRetryTime)
+	defer cancel()
+	for {
+		root, err = h.machine.containers.Acquire(ctx, a.container.digest)
+		if err == nil || !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
+			return root, err
+		}
+		h.machine.log.Info("a container image cannot be fetched now", "attempt", a.Label(), "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(containerInterval):
+		}
+	}
+}
+
+// onReady lets the attempt begin, if nothing else is awaited, or ends it.
+func (h containerizer) onReady(n containerReady) {
+	if !h.hasOpenAttempt(n.id) || !h.attempt.AwaitsInput() {
+		if n.err == nil {
+			h.machine.containers.Release(n.digest)
+		}
+		return
+	}
+	a := h.attempt
+	a.container.awaited = false
+	reference := a.program.GetContainer().GetReference()
+	switch {
+	case n.err == nil:
+		a.container.held = true
+		a.record.Container = &containerRecord{a.container.digest, n.image}
+		if dir := a.program.GetContainer().GetWorkdir(); dir != "" && a.record.Scratch == "" {
+			a.record.Cwd = dir
+		}
+		if a.checkpoint.otherwiseReady && !a.checkpoint.awaitsImage {
+			h.startPrepared(a)
+		}
+	case errors.Is(n.err, roost.Unavailable) || errors.Is(n.err, roost.Exhausted) ||
+		errors.Is(n.err, context.DeadlineExceeded):
+		h.machine.log.Warn("no container image", "attempt", a.Label(), "err", n.err)
+		h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED,
+			Reason: fmt.Sprintf("its container image %s could not be fetched: %v", reference, n.err)})
+	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, errJobFault):
+		h.failAttempt(a, fmt.Errorf("%w: container image %s: %w", errJobFault, reference, n.err))
+	default:
+		h.failAttempt(a, fmt.Errorf("container image %s: %w", reference, n.err))
+	}
+}
+
+// release gives the image of an attempt back, if it has one.
+func (h containerizer) release(a *Attempt) {
+	if a.container.held {
+		a.container.held = false
+		h.machine.containers.Release(a.container.digest)
+	}
+}
+
+// adopt counts an attempt of an earlier process as a user of its image.
+func (h containerizer) adopt(a *Attempt) {
+	if c := a.record.Container; c != nil && h.machine.containers != nil {
+		a.container = containerState{digest: c.Digest, held: true}
+		h.machine.containers.Adopt(c.Digest)
+	}
+}
+
+// rootImage describes the root of a task in an image. It has accounts and host names of
+// the machine, and the directories that the job wants and the machine's owner allows.
+func (h containerizer) rootImage(p *wire.Program, r *attemptRecord, root string) (proto.RootImage, error) {
+	image := proto.RootImage{Root: root, Namespace: fmt.Sprintf("/proc/%d/ns/mnt", os.Getpid())}
+	if p.GetContainer().GetWritable() {
+		image.Writable = filepath.Join(r.Base, changesName)
+	}
+	user, _ := h.machine.accounts.directory.User(h.cred.UID)
+	group, _ := h.machine.accounts.directory.Group(h.cred.GID)
+	if h.isSlotUser() {
+		user.Home = ""
+	}
+	name := cmp.Or(user.Name, fmt.Sprintf("u%d", h.cred.UID))
+	image.Files = []proto.ImageFile{
+		{Path: "/etc/passwd", Text: fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, h.cred.UID, h.cred.GID,
+			cmp.Or(user.Home, "/"))},
+		{Path: "/etc/group", Text: fmt.Sprintf("%s:x:%d:\n", cmp.Or(group.Name, name), h.cred.GID)},
+	}
+	for _, path := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		if text, err := os.ReadFile(path); err == nil && len(text) <= maxHostFile {
+			image.Files = append(image.Files, proto.ImageFile{Path: path, Text: string(text), Replace: true})
+		}
+	}
+	wanted := containerDirs{settings: h.machine.config.Containers, node: h.machine.config.Name}
+	wanted.allow(user.Home, !r.OwnTemp)
+	for _, m := range p.GetContainer().GetMounts() {
+		if err := wanted.add(m.GetSource(), cmp.Or(m.GetTarget(), m.GetSource()), m.GetReadOnly()); err != nil {
+			return image, err
+		}
+	}
+	if r.Scratch == "" && p.GetContainer().GetWorkdir() == "" {
+		if err := wanted.add(p.GetCwd(), p.GetCwd(), false); err != nil {
+			return image, fmt.Errorf("the working directory: %w", err)
+		}
+	}
+	image.Mounts = wanted.list()
+	return image, nil
+}
+
+// containerEnvironment adds what a container image says to the environment of a program,
+// which goes before it. But qsub sends the PATH of the submit node, which is none of the
+// image's.
+func containerEnvironment(p *wire.Program, given []string) []string {
+	for _, text := range p.GetContainer().GetEnvironment() {
+		v := string(text)
+		if strings.HasPrefix(v, "PATH=") && isQsubJob(p) {
+			given = slices.DeleteFunc(given, func(g string) bool { return strings.HasPrefix(g, "PATH=") })
+		}
+		if !setsVariable(given, v) {
+			given = append(given, v)
+		}
+	}
+	return given
+}
+
+// maxHostFile is the most bytes of a file of the machine that containers have a copy of.
+const maxHostFile = 256 << 10
+
+// containerDirs are the directories of the machine that a container has.
+type containerDirs struct {
+	settings config.ContainerSettings
+	node     string
+	hostTemp bool // it has the machine's /tmp
+	allowed  []proto.ImageMount // with Base and ReadOnly
+	mounts   []proto.ImageMount
+}
+
+// allow notes which directories a container may have. The home directory, and /tmp if the
+// job works there, it has without being asked.
+func (d *containerDirs) allow(home string, hostTemp bool) {
+	for _, text := range d.settings.Mounts {
+		path, readOnly := config.SplitContainerMount(text)
+		d.allowed = append(d.allowed, proto.ImageMount{Base: path, ReadOnly: readOnly})
+	}
+	if home != "" && home != "/" && !d.settings.NoHome && exists(home) {
+		d.allowed = append(d.allowed, proto.ImageMount{Base: home})
+		d.mounts = append(d.mounts, proto.ImageMount{Base: home, Inside: home})
+	}
+	if d.hostTemp = hostTemp; hostTemp {
+		d.allowed = append(d.allowed, proto.ImageMount{Base: proto.SandboxTempDir})
+		d.mounts = append(d.mounts, proto.ImageMount{Base: proto.SandboxTempDir, Inside: proto.SandboxTempDir})
+	}
+}
+
+// exists reports whether a directory is there, or cannot be seen. A file server may hide
+// it from root.
+func exists(dir string) bool {
+	_, err := os.Stat(dir)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// reservedInside is what a container has of its own. The last of them it has unless its
+// job works in the machine's.
+var reservedInside = []string{"/dev", "/proc", "/sys", proto.SandboxSecretsDir, proto.SandboxTempDir}
+
+// add has a container have a directory of the machine.
+func (d *containerDirs) add(source, target string, readOnly bool) error {
+	for _, path := range []string{source, target} {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+			return fmt.Errorf("%w: %q is no absolute path of a directory below /", errJobFault, path)
+		}
+	}
+	for _, own := range reservedInside {
+		if _, ok := relativeTo(own, target); ok && (own != proto.SandboxTempDir || !d.hostTemp) {
+			return fmt.Errorf("%w: nothing can be mounted on %s, which each container has of its own", errJobFault,
+				target)
+		}
+	}
+	for _, m := range d.mounts { // it is there already
+		rest, ok := relativeTo(m.Base, source)
+		if ok && m.Path == "" && m.Inside+rest == target && m.ReadOnly == readOnly {
+			return nil
+		}
+	}
+	for _, a := range d.allowed {
+		if rest, ok := relativeTo(a.Base, source); ok {
+			d.mounts = append(d.mounts, proto.ImageMount{Base: a.Base, Path: strings.TrimPrefix(rest, "/"),
+				Inside: target, ReadOnly: a.ReadOnly || readOnly})
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s does not let containers have %s: its owner allows it with mounts in the containers "+
+		"block of its node file; or have the files sent (transfer)", errJobFault, d.node, source)
+}
+
+// list returns the directories, those above others first.
+func (d *containerDirs) list() []proto.ImageMount {
+	slices.SortStableFunc(d.mounts, func(a, b proto.ImageMount) int { return cmp.Compare(a.Inside, b.Inside) })
+	return d.mounts
+}

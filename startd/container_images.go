@@ -1,0 +1,89 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/store"
+	"github.com/roost-batch/roost/startd/containerimage"
+)
+
+// openContainers opens the container images of the machine, where tasks run in sandboxes
+// and the kernel can mount images. The ad says whether it can.
+func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
+	why := "tasks run without sandboxes"
+	if m.sandboxed {
+		why = missingFileSystem()
+	}
+	ad.SetBool(roost.AttrHasContainer, why == "")
+	if why != "" {
+		m.log.Info("no tasks in container images", "why", why)
+		return nil
+	}
+	m.containers, err = containerimage.Open(containerimage.Options{
+		Log: m.log, Dir: m.dirs().Containers(), Source: noServer{m.node.Name}, MaxBytes: int64(m.config.Containers.Max),
+	})
+	if err != nil {
+		return fmt.Errorf("startd %s: %w", m.config.Name, err)
+	}
+	return nil
+}
+
+// noServer is the source of a node that names no server of images.
+type noServer struct{ node string }
+
+// Fetch implements containerimage.Source.
+func (s noServer) Fetch(context.Context, store.Digest, *store.Directory, func(have, size int64)) error {
+	return fmt.Errorf("%w: %s names no checkpoint server, from where images come", roost.NotFound, s.node)
+}
+
+// missingFileSystem says what the kernel lacks for images; empty when it has it. To ask
+// for a file system loads its module.
+func missingFileSystem() string {
+	for _, name := range []string{"erofs", "overlay"} {
+		fd, err := unix.Fsopen(name, unix.FSOPEN_CLOEXEC)
+		if err != nil {
+			return fmt.Sprintf("the kernel has no file system %s: %v", name, err)
+		}
+		unix.Close(fd)
+	}
+	return ""
+}
+
+// releaseImages lets images be removed that no adopted task uses.
+func (m *startdHost) releaseImages() {
+	if m.containers == nil {
+		return
+	}
+	if err := m.containers.ReleaseUnused(); err != nil {
+		m.log.Warn("unused container images stay", "err", err)
+	}
+}
+
+// closeContainers lets another process have the images.
+func (m *startdHost) closeContainers() {
+	if m.containers != nil {
+		m.containers.Close()
+	}
+}
+
+// maxAdvertisedImages is how many container images are in a machine's ad.
+const maxAdvertisedImages = 256
+
+// describeContainers says in the ad which container images are here, those used last
+// first.
+func (m *startdHost) describeContainers(ad *classad.Ad) {
+	if m.containers == nil {
+		return
+	}
+	list := m.containers.Digests()
+	texts := make([]string, 0, min(len(list), maxAdvertisedImages))
+	for _, digest := range list[:cap(texts)] {
+		texts = append(texts, string(digest))
+	}
+	ad.SetStrings(roost.AttrContainerImages, texts)
+}
