@@ -115,6 +115,7 @@ func packageOrders() []packageOrder {
 		{"internal/web/manual", false},
 		{"internal/confine", false},
 		{"internal/image", false},
+		{"internal/image/imagetest", false},
 		{"internal/web/session", false},
 		{"internal/web/route", false},
 		{"internal/web/jobtext", false},

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost/internal/image/imagetest"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
@@ -22,41 +21,11 @@ func imageTree(t *testing.T, script string) string {
 	t.Helper()
 	needRoot(t)
 	root := publicTempDir(t, 0, 0o755)
-	for _, path := range []string{"/bin/sh", "/bin/cat", "/bin/ls", "/bin/mkdir", "/usr/bin/id", "/usr/bin/whoami"} {
-		copyProgram(t, root, path)
-	}
+	imagetest.CopyPrograms(t, root, "/bin/sh", "/bin/cat", "/bin/ls", "/bin/mkdir", "/usr/bin/whoami")
 	if out, err := exec.Command("sh", "-ec", "cd "+root+"; "+script).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return root
-}
-
-var libraryPath = regexp.MustCompile(`(/\S+) \(0x`)
-
-// copyProgram copies a program and its libraries to a root.
-func copyProgram(t *testing.T, root, path string) {
-	t.Helper()
-	out, err := exec.Command("ldd", path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("ldd %s: %v\n%s", path, err, out)
-	}
-	files := []string{path}
-	for _, m := range libraryPath.FindAllStringSubmatch(string(out), -1) {
-		files = append(files, m[1])
-	}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		to := filepath.Join(root, f)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(to), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(to, text, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func inImage(number uint32, root, script string) starterclient.StartCmd {
