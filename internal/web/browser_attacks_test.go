@@ -248,6 +248,8 @@ func (f *fakeSchedd) markTexts() {
 		f.cell[kind] = strings.ReplaceAll(one, "M", hostileMark)
 	}
 	f.cell["shares"] = strings.ReplaceAll(`{"submitters":[{"name":"M","group":"M","user":"M"}]}`, "M", hostileMark)
+	f.cell["secret"] = strings.ReplaceAll(`[{"name":"M","owner":"M","hosts":["M"],"version":1,"versions":[{"by":"M"}]}]`,
+		"M", hostileMark)
 	f.cell["settings"] = strings.ReplaceAll(`[{"name":"M","value":"M"}]`, "M", hostileMark)
 }
 
@@ -307,7 +309,7 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
-		"/nodes", "/nodes/{node}",
+		"/nodes", "/nodes/{node}", "/secrets", "/cron",
 		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {

@@ -231,7 +231,10 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 		{Method: "GET", Pattern: "/v1/sd", Summary: "the metrics of the daemons, as Prometheus discovers targets",
 			Query:  []route.Param{{Name: "daemon", Description: "only daemons of this name, as schedd"}},
 			Rights: route.MetricsScope, View: view.DaemonTargets{Node: node}.List, Reply: []document.ScrapeTarget{}},
-		allocRoute(),
+		allocRoute(), cronRoute(),
+		{Method: "GET", Pattern: "/v1/secrets", Page: "/secrets", Template: "secrets",
+			Summary: "the user's secrets without their values, and the jobs that use them", View: view.ListSecrets,
+			Reply: view.SecretList{}, Rows: "secrets"},
 		{Method: "GET", Pattern: "/v1/cell", Page: "/cell", Template: "cell", Summary: "settings of the cell",
 			View: view.ShowCell, Reply: view.Cell{}},
 	}
@@ -243,7 +246,8 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 	for i := range all {
 		all[i].Rights, all[i].Class = cmp.Or(all[i].Rights, route.ReadScope), route.Reads
 		// for all tasks of a user, or of the accountant
-		if strings.HasPrefix(all[i].Pattern, "/v1/map") || strings.HasSuffix(all[i].Pattern, "/events") {
+		if strings.HasPrefix(all[i].Pattern, "/v1/map") || strings.HasSuffix(all[i].Pattern, "/events") ||
+			all[i].Pattern == "/v1/cron" {
 			all[i].Class = route.Expensive
 		}
 	}
@@ -297,6 +301,14 @@ func allocRoute() route.Route {
 		Query: []route.Param{{Name: "all", Description: "1: the allocs of all users"},
 			{Name: "set", Description: "only those of the alloc set with this id, as 12.n2"}},
 		Rows: "allocs"}
+}
+
+// cronRoute is that of the list of schedules.
+func cronRoute() route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/cron", Page: "/cron", Template: "cron",
+		Summary: "jobs with a schedule, their next runs and what became of the last ones", View: view.ListSchedules,
+		Reply: view.CronList{}, Query: []route.Param{{Name: "all", Description: "1: the schedules of all users"}},
+		Rows: "schedules"}
 }
 
 // serviceRoutes are those of the daemon itself.
