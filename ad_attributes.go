@@ -225,10 +225,24 @@ const (
 	AttrRerunnable  = "Rerunnable"
 	// names of secrets that the tasks get, a list of ads with a name and the next two
 	AttrSecrets     = "Secrets"
-	AttrSecretGroup = "Group"       // the group whose secret it is
-	AttrOnChange    = "OnChange"    // what is done when the secret gets a new version
-	AttrVariable    = "Variable"    // the variable of the environment that has the secret, too
-	AttrSignal      = "Signal"      // the number of a signal
+	AttrSecretGroup = "Group"    // the group whose secret it is
+	AttrOnChange    = "OnChange" // what is done when the secret gets a new version
+	AttrVariable    = "Variable" // the variable of the environment that has the secret, too
+	AttrSignal      = "Signal"   // the number of a signal
+
+	// of a job whose tasks run in a container image; see package internal/image/imageref
+	AttrContainerImage       = "ContainerImage"            // what the user named
+	AttrContainerDigest      = "ContainerImageDigest"      // of the EROFS file, that the submission pinned
+	AttrContainerSize        = "ContainerImageSize"        // bytes of that file
+	AttrContainerEnvironment = "ContainerImageEnvironment" // of the image: a list of NAME=value
+	AttrContainerEntrypoint  = "ContainerImageEntrypoint"  // that runs before the program: a list of words
+	AttrContainerCommand     = "ContainerImageCommand"     // of the image: a list of words
+	AttrContainerWorkdir     = "ContainerImageWorkdir"     // where the program starts
+	AttrContainerUser        = "ContainerImageUser"        // that the image wants
+	AttrContainerWritable    = "ContainerImageWritable"    // files of the image may be changed, for the attempt
+	AttrContainerMounts      = "ContainerMounts"           // a list of SOURCE:TARGET[:ro]
+	AttrUseEntrypoint        = "UseEntrypoint"             // the submission adds the image's entrypoint
+
 	AttrInteractive = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
 	AttrGangSize    = "GangSize"    // size of a gang: this number of tasks start together or not at all
 	// an MPI gang: its primary task runs the program, the others only hold resources

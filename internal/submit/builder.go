@@ -24,6 +24,7 @@ var jobSettings = []string{
 	"hold", "rerunnable", "cell_queue",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
 	"run_count", "mail_on", "mail_to", "empty_output", "remove_output", "in", "place",
+	"image", "image_workdir", "image_entrypoint", "image_writable", "mounts",
 }
 
 // jobBlocks are the blocks that may be in a job.
@@ -69,6 +70,7 @@ func (b *jobBuilder) buildJob() {
 	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
 	b.readPorts()
 	b.readAutoscale()
+	containerReader{b}.readContainer()
 	b.programReader().readDirectory()
 	b.programReader().readProgram()
 	b.programReader().readEnvironment()

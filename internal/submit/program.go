@@ -19,6 +19,9 @@ func (b programReader) readProgram() {
 			set = append(set, a)
 		}
 	}
+	if len(set) == 0 && hasImage(b.body) && b.body.Attributes["image_entrypoint"] != nil {
+		return // what the image says, when the submission has found it
+	}
 	if len(set) == 0 {
 		b.reportProblem(b.block.DefRange(), "this job has nothing to run",
 			"Say what it runs with one of\n\n  command    = [\"python3\", \"train.py\", \"--seed=${task.index}\"]\n  "+
@@ -117,6 +120,9 @@ func (b programReader) findProgram(name string, at hcl.Range) (string, bool) {
 		b.reportProblem(at, "the executable is empty",
 			"Name a program: \"./simulate\", or \"python3\" for one along PATH.")
 		return "", false
+	}
+	if hasImage(b.body) && (path.IsAbs(name) || !strings.Contains(name, "/")) {
+		return name, true // of the image
 	}
 	iwd, known := b.workingDirectory.fixedText()
 	files := b.parser.options.Files

@@ -61,12 +61,13 @@ type TaskProgram struct {
 	// of its job's processes, in the order of the file of nodes; none: it has no such
 	// file
 	Hosts       []HostProcesses
-	FromQsub    bool               // its job came by qsub
-	Service     *jobad.ServiceSpec // nil: its job is no service
-	Revision    uint32             // of the service, that the attempt is of
-	Secrets     []jobad.SecretSpec // names of the user's secrets that the attempt gets
-	SubmitHost  string             // whose user submitted the job
-	IsSecondary bool               // it holds what it has for the first of its gang, or for others inside it
+	FromQsub    bool                 // its job came by qsub
+	Service     *jobad.ServiceSpec   // nil: its job is no service
+	Revision    uint32               // of the service, that the attempt is of
+	Secrets     []jobad.SecretSpec   // names of the user's secrets that the attempt gets
+	Container   *jobad.ContainerSpec // nil: the attempt sees the files of its machine
+	SubmitHost  string               // whose user submitted the job
+	IsSecondary bool                 // it holds what it has for the first of its gang, or for others inside it
 }
 
 // HostProcesses is so many processes that a task of a job is to have on a node.
@@ -97,7 +98,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
 		NoticePeriod: own.NoticePeriod, Transfer: own.Transfer, Domain: own.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
-		Service: own.Service, Secrets: own.Secrets, SubmitHost: j.spec.SubmitHost,
+		Service: own.Service, Secrets: own.Secrets, Container: own.Container, SubmitHost: j.spec.SubmitHost,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
@@ -146,7 +147,7 @@ func (p *TaskProgram) becomeSecondary() {
 
 // doNothing makes the program one that only holds what its claim has.
 func (p *TaskProgram) doNothing() {
-	p.Secrets = nil
+	p.Secrets, p.Container = nil, nil
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
 	p.ScriptFile = ""

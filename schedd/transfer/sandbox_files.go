@@ -93,8 +93,8 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		Checkpoint: codec.WireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: codec.WireImage(p.Restore,
 			p.RestoreKey),
 		Bounds:  codec.WireBounds(p.Bounds),
-		Service: codec.WireService(p.Service, p.Revision),
-		PbsId:   p.PBS, Queue: p.Queue, Account: p.Account,
+		Service: codec.WireService(p.Service, p.Revision), Container: codec.WireContainer(p.Container),
+		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
 	for _, s := range p.Secrets {

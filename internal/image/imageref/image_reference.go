@@ -84,3 +84,17 @@ func Parse(text string) (Reference, error) {
 
 // ValidName reports whether a text can be the name or the label of a stored image.
 func ValidName(text string) bool { return storedName().MatchString(text) }
+
+// ValidDigest reports whether a text is the digest of a stored image.
+func ValidDigest(text string) bool { return digestForm().MatchString(text) }
+
+// WithPath returns the text of the reference with another path of its layout or archive.
+func (r Reference) WithPath(path string) string {
+	switch {
+	case r.Source != Layout && r.Source != Archive:
+		return r.Text
+	case r.Tag != "":
+		return string(r.Source) + ":" + path + ":" + r.Tag
+	}
+	return string(r.Source) + ":" + path
+}

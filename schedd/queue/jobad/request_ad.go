@@ -18,7 +18,7 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
 		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
 		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) +
-		p.secretKey() + p.queueRequirements
+		p.secretKey() + p.containerKey() + p.queueRequirements
 }
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
@@ -142,6 +142,9 @@ func (p *JobSpec) requiredFeatures(job roost.JobID) (require string) {
 	}
 	if len(p.Secrets) > 0 {
 		require += " && TARGET." + roost.AttrHasSecrets + " =?= true"
+	}
+	if p.Container != nil {
+		require += " && TARGET." + roost.AttrHasContainer + " =?= true"
 	}
 	return require
 }

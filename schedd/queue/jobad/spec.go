@@ -42,7 +42,8 @@ type JobSpec struct {
 	MPIGang           bool // by the first of them
 	Ports             []roost.PortRequest
 	Secrets           []SecretSpec
-	Processes         int // of a task, in the file of nodes; below 0: there is none
+	Container         *ContainerSpec // nil: the tasks see the files of their machines
+	Processes         int            // of a task, in the file of nodes; below 0: there is none
 	Reservation       string
 	NoticePeriod      time.Duration
 	Lease             time.Duration
@@ -130,7 +131,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.Transfer, p.Domain, p.Queue, p.SubmitHost = r.text(roost.AttrTransfer, "auto"),
 		r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, ""), r.text(roost.AttrSubmitHost, "")
 	r.checkTransfer(&p)
-	p.Ports, p.Secrets = r.ports(), r.secrets()
+	p.Ports, p.Secrets, p.Container = r.ports(), r.secrets(), r.container()
 	if p.Checkpoints = r.checkpointSettings(); p.Interactive {
 		p.Checkpoints = nil // neither the terminal nor what runs on it could be brought back
 	} else if hasSecretVariables(p.Secrets) && p.Checkpoints != nil && !p.Checkpoints.Self {
