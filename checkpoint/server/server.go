@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
+	blobstore "github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -25,6 +26,7 @@ import (
 type Service struct {
 	wire.UnimplementedCheckpointServerServer
 	images    *store.Store
+	blobs     *blobstore.Directory // nil: none, in tests of images
 	identity  *rpc.Identity
 	slots     chan struct{}
 	transfers sync.WaitGroup

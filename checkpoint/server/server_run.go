@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
+	blobstore "github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -60,8 +62,19 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		}
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
+	blobs, err := blobstore.OpenDirectory(filepath.Join(own.Dir, store.BlobsDir),
+		blobstore.Options{MaxBytes: int64(own.Max), MaxBytesOfOwner: images.MaxBytesOfUser})
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return fmt.Errorf("checkpoint server: %w", err)
+	}
+	defer blobs.Close()
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
-	return serveListeners(ctx, New(images, id), rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
+	service := New(images, id)
+	service.blobs = blobs
+	return serveListeners(ctx, service, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		listeners, log)
 }
 

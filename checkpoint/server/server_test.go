@@ -27,7 +27,8 @@ type testPool struct {
 	authority, address string
 	dir                string // directory of the images
 	images             *store.Store
-	submitNodes        map[string]*rpc.Identity
+	*Service
+	submitNodes map[string]*rpc.Identity
 }
 
 func newPool(t *testing.T, most int64) *testPool {
@@ -50,6 +51,7 @@ func newPool(t *testing.T, most int64) *testPool {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	s := New(p.images, id)
+	p.Service = s
 	wire.RegisterCheckpointServerServer(server, s)
 	go func() { done <- server.Serve(l) }()
 	go s.runExpiry(ctx, slog.New(slog.DiscardHandler))

@@ -162,9 +162,12 @@ func (s *Store) ExpireUserFiles(before time.Time) (n int, err error) {
 	return n, err
 }
 
-// skipUserFiles has a walk over images leave out the files of users.
+// BlobsDir is where a checkpoint server has its blobs; see package internal/store.
+const BlobsDir = ".blobs"
+
+// skipUserFiles has a walk over images leave out the files of users, and blobs.
 func skipUserFiles(d fs.DirEntry, err error) error {
-	if err == nil && d.Name() == userFilesDir {
+	if err == nil && (d.Name() == userFilesDir || d.Name() == BlobsDir) {
 		return fs.SkipDir
 	}
 	return err

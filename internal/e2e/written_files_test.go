@@ -37,6 +37,7 @@ func writtenFiles() []writtenFile {
 		{`schedd/spool/.*`, "", "output of a task on its way to its user"},
 		{`(schedd|startd/[^/]+)/checkpoints?/.*`, "checkpoint/image TestDamage", ""},
 		{`(schedd|startd/[^/]+)/images/.*`, "checkpoint/image TestDamage", ""},
+		{`checkpoint-server/\.blobs/.*`, "internal/store TestDamage", ""},
 		{`checkpoint-server/\.files/.*`, "schedd/transfer TestScriptServer", ""},
 		{`schedd/logins/logins\.json`, "internal/identity/login TestDamage", ""},
 		{`(authority|schedd/logins)/authority\.db(\.mark)?`, "internal/identity/ca TestRepair", ""},

@@ -224,6 +224,11 @@ func machineSizes() map[string]int {
 		images + "PutFile":     ordinaryMessageSize, // parts of 256 KiB
 		images + "GetFile":     smallMessageSize,
 		images + "RetainFiles": ordinaryMessageSize,
+		images + "GetManifest": smallMessageSize,
+		images + "GetChunks":   ordinaryMessageSize, // a number for each chunk
+		images + "PutBlob":     ordinaryMessageSize, // parts of 256 KiB, and a manifest
+		images + "ListBlobs":   smallMessageSize,
+		images + "RemoveBlob":  smallMessageSize,
 		images + "Remove":      smallMessageSize,
 	}
 }

@@ -326,7 +326,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123, 0}
+	return file_roost_proto_rawDescGZIP(), []int{129, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -7981,6 +7981,345 @@ func (x *SignedImageRight) GetCertificates() [][]byte {
 	return nil
 }
 
+// BlobRequest names a blob, or chunks of one.
+type BlobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`         // "sha256:" and 64 hexadecimal digits
+	Chunks        []uint32               `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"` // GetChunks: which
+	Uid           uint32                 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`              // ListBlobs, RemoveBlob: of the user of the node that calls
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobRequest) Reset() {
+	*x = BlobRequest{}
+	mi := &file_roost_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobRequest) ProtoMessage() {}
+
+func (x *BlobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
+func (*BlobRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *BlobRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BlobRequest) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *BlobRequest) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+type BlobManifest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // as package internal/store encodes it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobManifest) Reset() {
+	*x = BlobManifest{}
+	mi := &file_roost_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobManifest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobManifest) ProtoMessage() {}
+
+func (x *BlobManifest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
+func (*BlobManifest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *BlobManifest) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+// BlobPart is a part of a chunk. Those of a chunk come in order.
+type BlobPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // PutBlob: in the first message, and nothing else but the next
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`          // PutBlob: of the user of the node that calls, who is charged
+	Chunk         uint32                 `protobuf:"varint,3,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Last          bool                   `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"` // of its chunk
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobPart) Reset() {
+	*x = BlobPart{}
+	mi := &file_roost_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobPart) ProtoMessage() {}
+
+func (x *BlobPart) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
+func (*BlobPart) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *BlobPart) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *BlobPart) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *BlobPart) GetChunk() uint32 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
+}
+
+func (x *BlobPart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BlobPart) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+// BlobMissing answers a PutBlob twice: which chunks are wanted, and that the blob is whole.
+type BlobMissing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chunks        []uint32               `protobuf:"varint,1,rep,packed,name=chunks,proto3" json:"chunks,omitempty"`
+	Whole         bool                   `protobuf:"varint,2,opt,name=whole,proto3" json:"whole,omitempty"` // the blob is on the disk; RemoveBlob: it is gone
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobMissing) Reset() {
+	*x = BlobMissing{}
+	mi := &file_roost_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobMissing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobMissing) ProtoMessage() {}
+
+func (x *BlobMissing) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
+func (*BlobMissing) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *BlobMissing) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *BlobMissing) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+type BlobList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Blobs         []*BlobEntry           `protobuf:"bytes,1,rep,name=blobs,proto3" json:"blobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobList) Reset() {
+	*x = BlobList{}
+	mi := &file_roost_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobList) ProtoMessage() {}
+
+func (x *BlobList) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
+func (*BlobList) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *BlobList) GetBlobs() []*BlobEntry {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+type BlobEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`                // bytes
+	UsedS         int64                  `protobuf:"varint,3,opt,name=used_s,json=usedS,proto3" json:"used_s,omitempty"` // unix seconds of the last use
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobEntry) Reset() {
+	*x = BlobEntry{}
+	mi := &file_roost_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobEntry) ProtoMessage() {}
+
+func (x *BlobEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
+func (*BlobEntry) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *BlobEntry) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BlobEntry) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BlobEntry) GetUsedS() int64 {
+	if x != nil {
+		return x.UsedS
+	}
+	return 0
+}
+
 // UserFile names a file by its contents, among those of a user of a submit node.
 type UserFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7994,7 +8333,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8006,7 +8345,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8019,7 +8358,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8062,7 +8401,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8074,7 +8413,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8087,7 +8426,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8127,7 +8466,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8139,7 +8478,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8152,7 +8491,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8171,7 +8510,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8183,7 +8522,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8196,7 +8535,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8215,7 +8554,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8227,7 +8566,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8240,7 +8579,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8262,7 +8601,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8274,7 +8613,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8287,7 +8626,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8327,7 +8666,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8339,7 +8678,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8352,7 +8691,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8371,7 +8710,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8383,7 +8722,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8396,7 +8735,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8421,7 +8760,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8433,7 +8772,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8446,7 +8785,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8496,7 +8835,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8508,7 +8847,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8521,7 +8860,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8777,7 +9116,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8789,7 +9128,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8802,7 +9141,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -8866,7 +9205,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8878,7 +9217,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8891,7 +9230,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -8921,7 +9260,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8933,7 +9272,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8946,7 +9285,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -8997,7 +9336,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9009,7 +9348,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9022,7 +9361,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9110,7 +9449,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9122,7 +9461,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9135,7 +9474,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9193,7 +9532,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9205,7 +9544,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9218,7 +9557,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9317,7 +9656,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9329,7 +9668,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9342,7 +9681,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9372,7 +9711,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9384,7 +9723,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9397,7 +9736,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9441,7 +9780,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9453,7 +9792,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9466,7 +9805,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9552,7 +9891,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9564,7 +9903,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9577,7 +9916,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -9618,7 +9957,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9630,7 +9969,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9643,7 +9982,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -9688,7 +10027,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9700,7 +10039,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9713,7 +10052,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -9829,7 +10168,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9841,7 +10180,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9854,7 +10193,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -9901,7 +10240,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9913,7 +10252,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9926,7 +10265,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9950,7 +10289,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9962,7 +10301,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9975,7 +10314,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10016,7 +10355,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10028,7 +10367,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10041,7 +10380,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10067,7 +10406,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10079,7 +10418,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10092,7 +10431,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10115,7 +10454,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10127,7 +10466,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10140,7 +10479,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10200,7 +10539,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10212,7 +10551,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10225,7 +10564,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10309,7 +10648,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10321,7 +10660,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10334,7 +10673,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10361,7 +10700,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10373,7 +10712,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10386,7 +10725,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10415,7 +10754,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10427,7 +10766,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10440,7 +10779,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10488,7 +10827,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10500,7 +10839,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10513,7 +10852,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10617,7 +10956,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10629,7 +10968,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10642,7 +10981,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10785,7 +11124,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10797,7 +11136,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10810,7 +11149,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10860,7 +11199,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10872,7 +11211,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10885,7 +11224,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10936,7 +11275,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10948,7 +11287,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10961,7 +11300,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11039,7 +11378,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11051,7 +11390,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11064,7 +11403,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11104,7 +11443,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11116,7 +11455,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11129,7 +11468,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11198,7 +11537,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11210,7 +11549,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11223,7 +11562,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11248,7 +11587,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11260,7 +11599,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11273,7 +11612,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type OwnerReply struct {
@@ -11287,7 +11626,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11299,7 +11638,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11312,7 +11651,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11344,7 +11683,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11356,7 +11695,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11369,7 +11708,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type MineReply struct {
@@ -11383,7 +11722,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11395,7 +11734,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11408,7 +11747,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11446,7 +11785,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11458,7 +11797,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11471,7 +11810,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11510,7 +11849,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11522,7 +11861,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11535,7 +11874,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type GreetRequest struct {
@@ -11546,7 +11885,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11558,7 +11897,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11571,7 +11910,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type GreetReply struct {
@@ -11584,7 +11923,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11596,7 +11935,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11609,7 +11948,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11641,7 +11980,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11653,7 +11992,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11666,7 +12005,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11722,7 +12061,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11734,7 +12073,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11747,7 +12086,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11829,7 +12168,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11841,7 +12180,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11854,7 +12193,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11873,7 +12212,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11885,7 +12224,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11898,7 +12237,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11916,7 +12255,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11928,7 +12267,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11941,7 +12280,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type LeaveReply struct {
@@ -11952,7 +12291,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11964,7 +12303,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11977,7 +12316,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type RevokedRequest struct {
@@ -11989,7 +12328,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12001,7 +12340,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12014,7 +12353,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12033,7 +12372,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12045,7 +12384,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12058,7 +12397,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12079,7 +12418,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12091,7 +12430,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12104,7 +12443,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12139,7 +12478,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12151,7 +12490,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12164,7 +12503,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12204,7 +12543,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12216,7 +12555,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12229,7 +12568,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12297,7 +12636,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12309,7 +12648,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12322,7 +12661,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12341,7 +12680,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12353,7 +12692,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12366,7 +12705,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12384,7 +12723,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12396,7 +12735,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12409,7 +12748,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 type MembersReply struct {
@@ -12422,7 +12761,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12434,7 +12773,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12447,7 +12786,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12480,7 +12819,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12492,7 +12831,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12505,7 +12844,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12574,7 +12913,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12586,7 +12925,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12599,7 +12938,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12625,7 +12964,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12637,7 +12976,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12650,7 +12989,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12670,7 +13009,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12682,7 +13021,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12695,7 +13034,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -12724,7 +13063,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12736,7 +13075,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12749,7 +13088,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -12783,7 +13122,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12795,7 +13134,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12808,7 +13147,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -12833,7 +13172,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12845,7 +13184,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12858,7 +13197,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -12912,7 +13251,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12924,7 +13263,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12937,7 +13276,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -12956,7 +13295,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12968,7 +13307,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12981,7 +13320,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13009,7 +13348,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13021,7 +13360,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13034,7 +13373,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -13788,7 +14127,28 @@ const file_roost_proto_rawDesc = "" +
 	"\x10SignedImageRight\x12\x14\n" +
 	"\x05right\x18\x01 \x01(\fR\x05right\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\"\n" +
-	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"`\n" +
+	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"O\n" +
+	"\vBlobRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\rR\x03uid\"*\n" +
+	"\fBlobManifest\x12\x1a\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"v\n" +
+	"\bBlobPart\x12\x1a\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x14\n" +
+	"\x05chunk\x18\x03 \x01(\rR\x05chunk\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\";\n" +
+	"\vBlobMissing\x12\x16\n" +
+	"\x06chunks\x18\x01 \x03(\rR\x06chunks\x12\x14\n" +
+	"\x05whole\x18\x02 \x01(\bR\x05whole\"7\n" +
+	"\bBlobList\x12+\n" +
+	"\x05blobs\x18\x01 \x03(\v2\x15.roost.wire.BlobEntryR\x05blobs\"N\n" +
+	"\tBlobEntry\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x15\n" +
+	"\x06used_s\x18\x03 \x01(\x03R\x05usedS\"`\n" +
 	"\bUserFile\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x16\n" +
@@ -14263,14 +14623,20 @@ const file_roost_proto_rawDesc = "" +
 	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
-	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\x95\x03\n" +
+	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\xcf\x05\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
 	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply\x12;\n" +
 	"\aPutFile\x12\x18.roost.wire.UserFilePart\x1a\x14.roost.wire.PutReply(\x01\x12;\n" +
 	"\aGetFile\x12\x14.roost.wire.UserFile\x1a\x18.roost.wire.UserFilePart0\x01\x12K\n" +
-	"\vRetainFiles\x12\x1e.roost.wire.RetainFilesRequest\x1a\x1c.roost.wire.RetainFilesReply2\xb6\x02\n" +
+	"\vRetainFiles\x12\x1e.roost.wire.RetainFilesRequest\x1a\x1c.roost.wire.RetainFilesReply\x12@\n" +
+	"\vGetManifest\x12\x17.roost.wire.BlobRequest\x1a\x18.roost.wire.BlobManifest\x12<\n" +
+	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x01\x12<\n" +
+	"\aPutBlob\x12\x14.roost.wire.BlobPart\x1a\x17.roost.wire.BlobMissing(\x010\x01\x12:\n" +
+	"\tListBlobs\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobList\x12>\n" +
+	"\n" +
+	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing2\xb6\x02\n" +
 	"\x05Guard\x12<\n" +
 	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
@@ -14309,7 +14675,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 166)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 172)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -14406,149 +14772,155 @@ var file_roost_proto_goTypes = []any{
 	(*FetchImageRequest)(nil),               // 92: roost.wire.FetchImageRequest
 	(*ImageRight)(nil),                      // 93: roost.wire.ImageRight
 	(*SignedImageRight)(nil),                // 94: roost.wire.SignedImageRight
-	(*UserFile)(nil),                        // 95: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 96: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 97: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 98: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 99: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 100: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 101: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 102: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 103: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 104: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 105: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 106: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 107: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 108: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 109: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 110: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 111: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 112: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 113: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 114: roost.wire.InputReady
-	(*Started)(nil),                         // 115: roost.wire.Started
-	(*Exited)(nil),                          // 116: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 117: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 118: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 119: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 120: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 121: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 122: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 123: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 124: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 125: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 126: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 127: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 128: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 129: roost.wire.IdleSource
-	(*Pause)(nil),                           // 130: roost.wire.Pause
-	(*GuardReport)(nil),                     // 131: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 132: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 133: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 134: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 135: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 136: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 137: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 138: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 139: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 140: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 141: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 142: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 143: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 144: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 145: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 146: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 147: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 148: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 149: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 150: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 151: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 152: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 153: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 154: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 155: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 156: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 157: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 158: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 159: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 160: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 161: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 162: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 163: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 164: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 165: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 166: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 167: roost.wire.FeedBatch
-	nil,                                     // 168: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 169: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 170: roost.wire.Extent.WordsEntry
-	nil,                                     // 171: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 172: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 173: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 174: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 175: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 176: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 177: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 178: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 179: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 180: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 181: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 182: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 183: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 184: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 185: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 186: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 187: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 188: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 189: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 190: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 191: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 192: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 193: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 194: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 195: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 196: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 197: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 198: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 199: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 200: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 201: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 202: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 203: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 204: roost.wire.NamesQuery
-	(*scheddapi.SubmitReply)(nil),           // 205: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 206: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 207: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 208: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 209: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 210: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 211: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 212: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 213: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 214: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 215: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 216: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 217: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 218: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 219: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 220: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 221: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 222: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 223: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 224: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 225: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 226: roost.wire.NamesUpdate
-	(*scheddapi.WaitSummary)(nil),           // 227: roost.wire.WaitSummary
+	(*BlobRequest)(nil),                     // 95: roost.wire.BlobRequest
+	(*BlobManifest)(nil),                    // 96: roost.wire.BlobManifest
+	(*BlobPart)(nil),                        // 97: roost.wire.BlobPart
+	(*BlobMissing)(nil),                     // 98: roost.wire.BlobMissing
+	(*BlobList)(nil),                        // 99: roost.wire.BlobList
+	(*BlobEntry)(nil),                       // 100: roost.wire.BlobEntry
+	(*UserFile)(nil),                        // 101: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 102: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 103: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 104: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 105: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 106: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 107: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 108: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 109: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 110: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 111: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 112: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 113: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 114: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 115: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 116: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 117: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 118: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 119: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 120: roost.wire.InputReady
+	(*Started)(nil),                         // 121: roost.wire.Started
+	(*Exited)(nil),                          // 122: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 123: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 124: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 125: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 126: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 127: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 128: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 129: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 130: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 131: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 132: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 133: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 134: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 135: roost.wire.IdleSource
+	(*Pause)(nil),                           // 136: roost.wire.Pause
+	(*GuardReport)(nil),                     // 137: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 138: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 139: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 140: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 141: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 142: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 143: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 144: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 145: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 146: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 147: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 148: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 149: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 150: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 151: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 152: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 153: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 154: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 155: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 156: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 157: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 158: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 159: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 160: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 161: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 162: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 163: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 164: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 165: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 166: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 167: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 168: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 169: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 170: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 171: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 172: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 173: roost.wire.FeedBatch
+	nil,                                     // 174: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 175: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 176: roost.wire.Extent.WordsEntry
+	nil,                                     // 177: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 178: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 179: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 180: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 181: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 182: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 183: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 184: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 185: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 186: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 187: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 188: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 189: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 190: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 191: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 192: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 193: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 194: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 195: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 196: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 197: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 198: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 199: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 200: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 201: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 202: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 203: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 204: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 205: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 206: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 207: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 208: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 209: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 210: roost.wire.NamesQuery
+	(*scheddapi.SubmitReply)(nil),           // 211: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 212: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 213: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 214: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 215: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 216: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 217: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 218: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 219: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 220: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 221: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 222: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 223: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 224: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 225: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 226: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 227: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 228: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 229: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 230: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 231: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 232: roost.wire.NamesUpdate
+	(*scheddapi.WaitSummary)(nil),           // 233: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	172, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	173, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	174, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	175, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	176, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	177, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	168, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	169, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	178, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	179, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	180, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	181, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	182, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	183, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	174, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	175, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	20,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	20,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	23,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -14563,12 +14935,12 @@ var file_roost_proto_depIdxs = []int32{
 	27,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	28,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	30,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	178, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	184, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	32,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	178, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	178, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	184, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	184, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	36,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	43,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	42,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -14584,9 +14956,9 @@ var file_roost_proto_depIdxs = []int32{
 	44,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	44,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	44,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	170, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	171, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	178, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	176, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	177, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	184, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	52,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	53,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	51,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -14595,17 +14967,17 @@ var file_roost_proto_depIdxs = []int32{
 	49,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	48,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	50,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	178, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	179, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	184, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	185, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	56,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	61,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	67,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	68,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	70,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	100, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	101, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	102, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	103, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	106, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	107, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	108, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	109, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	71,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	72,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	73,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -14618,25 +14990,25 @@ var file_roost_proto_depIdxs = []int32{
 	86,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	65,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	63,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	180, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	178, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	180, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	178, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	180, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	186, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	184, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	186, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	184, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	186, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	20,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	180, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	178, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	186, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	184, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	69,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	180, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	186, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	79,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	180, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	180, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	180, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	180, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	180, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	180, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	180, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	180, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	186, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	186, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	186, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	186, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	186, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	186, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	186, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	186, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	90,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	91,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
 	89,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -14647,250 +15019,261 @@ var file_roost_proto_depIdxs = []int32{
 	85,  // 103: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	87,  // 104: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
 	83,  // 105: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	180, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	180, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	186, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	186, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	85,  // 108: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 109: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 110: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 111: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	180, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	180, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 114: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	95,  // 115: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	95,  // 116: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	180, // 117: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	181, // 118: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	180, // 119: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	109, // 120: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	113, // 121: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	115, // 122: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	116, // 123: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	120, // 124: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	121, // 125: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	114, // 126: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	117, // 127: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	118, // 128: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	111, // 129: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	112, // 130: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	105, // 131: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	106, // 132: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	64,  // 133: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	84,  // 134: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	180, // 135: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 136: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	182, // 137: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	180, // 138: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	180, // 139: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	110, // 140: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	178, // 141: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	180, // 142: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	116, // 143: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	183, // 144: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	20,  // 145: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	183, // 146: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	180, // 147: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	183, // 148: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	184, // 149: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	180, // 150: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	180, // 151: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	180, // 152: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	185, // 153: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	122, // 154: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	117, // 155: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	186, // 156: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	180, // 157: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 158: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	119, // 159: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	180, // 160: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	187, // 161: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	186, // 162: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	180, // 163: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	122, // 164: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	124, // 165: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	180, // 166: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	180, // 167: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	129, // 168: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	130, // 169: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 170: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	133, // 171: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	132, // 172: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	130, // 173: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	128, // 174: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	131, // 175: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	153, // 176: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	153, // 177: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	153, // 178: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	158, // 179: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	165, // 180: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	163, // 181: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	164, // 182: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	175, // 183: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	188, // 184: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	189, // 185: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	177, // 186: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	176, // 187: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	172, // 188: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	174, // 189: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	190, // 190: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	191, // 191: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	192, // 192: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	193, // 193: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	173, // 194: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	194, // 195: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	195, // 196: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	196, // 197: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	197, // 198: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	198, // 199: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	199, // 200: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	200, // 201: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	201, // 202: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	202, // 203: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	203, // 204: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	204, // 205: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	14,  // 206: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	190, // 207: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	191, // 208: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	13,  // 209: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	10,  // 210: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	9,   // 211: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	7,   // 212: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	8,   // 213: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	6,   // 214: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	11,  // 215: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	15,  // 216: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	17,  // 217: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	192, // 218: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	204, // 219: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	26,  // 220: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	24,  // 221: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	194, // 222: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	195, // 223: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	19,  // 224: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	22,  // 225: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	58,  // 226: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	59,  // 227: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	54,  // 228: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	56,  // 229: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	56,  // 230: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	62,  // 231: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	123, // 232: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	126, // 233: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	127, // 234: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	92,  // 235: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	123, // 236: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	173, // 237: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	108, // 238: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	123, // 239: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	92,  // 240: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	92,  // 241: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	96,  // 242: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	95,  // 243: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	97,  // 244: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	131, // 245: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	134, // 246: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	135, // 247: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	137, // 248: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	139, // 249: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	141, // 250: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	143, // 251: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	145, // 252: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	147, // 253: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	149, // 254: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	151, // 255: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	154, // 256: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	156, // 257: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	159, // 258: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	162, // 259: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	166, // 260: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	161, // 261: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	197, // 262: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	198, // 263: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	205, // 264: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	205, // 265: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	206, // 266: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	207, // 267: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	208, // 268: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	209, // 269: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	210, // 270: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	211, // 271: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	212, // 272: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	213, // 273: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	214, // 274: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	215, // 275: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	216, // 276: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	217, // 277: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	218, // 278: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	219, // 279: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	220, // 280: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	221, // 281: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	222, // 282: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	223, // 283: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	224, // 284: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	225, // 285: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	226, // 286: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	207, // 287: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	211, // 288: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	212, // 289: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	208, // 290: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	205, // 291: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	210, // 292: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	209, // 293: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	215, // 294: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	227, // 295: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	12,  // 296: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	16,  // 297: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	18,  // 298: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	213, // 299: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	226, // 300: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	47,  // 301: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	25,  // 302: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	216, // 303: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	217, // 304: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 305: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	22,  // 306: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	58,  // 307: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	60,  // 308: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	55,  // 309: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	57,  // 310: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	57,  // 311: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	104, // 312: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	125, // 313: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	123, // 314: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	210, // 315: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	123, // 316: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	125, // 317: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	215, // 318: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	107, // 319: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	125, // 320: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	123, // 321: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	99,  // 322: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	125, // 323: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	96,  // 324: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	98,  // 325: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	128, // 326: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	136, // 327: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	136, // 328: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	138, // 329: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	140, // 330: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	142, // 331: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	144, // 332: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	146, // 333: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	148, // 334: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	150, // 335: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	152, // 336: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	155, // 337: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	157, // 338: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	160, // 339: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	167, // 340: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	167, // 341: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	167, // 342: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	219, // 343: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	220, // 344: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	264, // [264:345] is the sub-list for method output_type
-	183, // [183:264] is the sub-list for method input_type
-	183, // [183:183] is the sub-list for extension type_name
-	183, // [183:183] is the sub-list for extension extendee
-	0,   // [0:183] is the sub-list for field type_name
+	186, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	186, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	100, // 114: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	101, // 115: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	101, // 116: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	101, // 117: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	186, // 118: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	187, // 119: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	186, // 120: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	115, // 121: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	119, // 122: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	121, // 123: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	122, // 124: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	126, // 125: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	127, // 126: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	120, // 127: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	123, // 128: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	124, // 129: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	117, // 130: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	118, // 131: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	111, // 132: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	112, // 133: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	64,  // 134: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	84,  // 135: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	186, // 136: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 137: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	188, // 138: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	186, // 139: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	186, // 140: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	116, // 141: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	184, // 142: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	186, // 143: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	122, // 144: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	189, // 145: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	20,  // 146: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	189, // 147: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	186, // 148: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	189, // 149: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	190, // 150: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	186, // 151: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	186, // 152: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	186, // 153: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	191, // 154: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	128, // 155: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	123, // 156: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	192, // 157: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	186, // 158: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 159: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	125, // 160: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	186, // 161: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	193, // 162: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	192, // 163: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	186, // 164: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	128, // 165: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	130, // 166: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	186, // 167: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	186, // 168: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	135, // 169: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	136, // 170: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 171: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	139, // 172: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	138, // 173: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	136, // 174: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	134, // 175: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	137, // 176: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	159, // 177: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	159, // 178: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	159, // 179: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	164, // 180: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	171, // 181: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	169, // 182: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	170, // 183: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	181, // 184: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	194, // 185: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	195, // 186: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	183, // 187: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	182, // 188: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	178, // 189: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	180, // 190: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	196, // 191: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	197, // 192: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	198, // 193: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	199, // 194: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	179, // 195: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	200, // 196: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	201, // 197: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	202, // 198: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	203, // 199: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	204, // 200: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	205, // 201: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	206, // 202: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	207, // 203: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	208, // 204: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	209, // 205: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	210, // 206: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	14,  // 207: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	196, // 208: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	197, // 209: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	13,  // 210: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	10,  // 211: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	9,   // 212: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	7,   // 213: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	8,   // 214: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	6,   // 215: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	11,  // 216: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	15,  // 217: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	17,  // 218: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	198, // 219: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	210, // 220: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	26,  // 221: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	24,  // 222: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	200, // 223: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	201, // 224: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	19,  // 225: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	22,  // 226: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	58,  // 227: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	59,  // 228: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	54,  // 229: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	56,  // 230: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	56,  // 231: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	62,  // 232: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	129, // 233: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	132, // 234: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	133, // 235: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	92,  // 236: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	129, // 237: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	179, // 238: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	114, // 239: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	129, // 240: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	92,  // 241: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	92,  // 242: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	102, // 243: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	101, // 244: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	103, // 245: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	95,  // 246: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	95,  // 247: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	97,  // 248: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	95,  // 249: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	95,  // 250: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	137, // 251: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	140, // 252: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	141, // 253: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	143, // 254: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	145, // 255: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	147, // 256: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	149, // 257: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	151, // 258: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	153, // 259: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	155, // 260: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	157, // 261: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	160, // 262: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	162, // 263: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	165, // 264: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	168, // 265: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	172, // 266: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	167, // 267: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	203, // 268: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	204, // 269: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	211, // 270: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	211, // 271: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	212, // 272: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	213, // 273: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	214, // 274: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	215, // 275: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	216, // 276: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	217, // 277: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	218, // 278: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	219, // 279: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	220, // 280: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	221, // 281: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	222, // 282: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	223, // 283: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	224, // 284: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	225, // 285: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	226, // 286: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	227, // 287: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	228, // 288: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	229, // 289: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	230, // 290: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	231, // 291: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	232, // 292: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	213, // 293: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	217, // 294: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	218, // 295: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	214, // 296: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	211, // 297: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	216, // 298: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	215, // 299: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	221, // 300: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	233, // 301: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	12,  // 302: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	16,  // 303: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	18,  // 304: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	219, // 305: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	232, // 306: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	47,  // 307: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	25,  // 308: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	222, // 309: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	223, // 310: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 311: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	22,  // 312: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	58,  // 313: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	60,  // 314: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	55,  // 315: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	57,  // 316: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	57,  // 317: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	110, // 318: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	131, // 319: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	129, // 320: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	216, // 321: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	129, // 322: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	131, // 323: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	221, // 324: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	113, // 325: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	131, // 326: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	129, // 327: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	105, // 328: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	131, // 329: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	102, // 330: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	104, // 331: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	96,  // 332: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	97,  // 333: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	98,  // 334: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	99,  // 335: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	98,  // 336: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	134, // 337: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	142, // 338: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	142, // 339: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	144, // 340: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	146, // 341: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	148, // 342: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	150, // 343: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	152, // 344: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	154, // 345: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	156, // 346: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	158, // 347: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	161, // 348: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	163, // 349: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	166, // 350: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	173, // 351: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	173, // 352: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	173, // 353: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	225, // 354: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	226, // 355: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	270, // [270:356] is the sub-list for method output_type
+	184, // [184:270] is the sub-list for method input_type
+	184, // [184:184] is the sub-list for extension type_name
+	184, // [184:184] is the sub-list for extension extendee
+	0,   // [0:184] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14943,7 +15326,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[98].OneofWrappers = []any{
+	file_roost_proto_msgTypes[104].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14960,14 +15343,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[116].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[122].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   166,
+			NumMessages:   172,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -2617,6 +2617,11 @@ const (
 	CheckpointServer_PutFile_FullMethodName     = "/roost.wire.CheckpointServer/PutFile"
 	CheckpointServer_GetFile_FullMethodName     = "/roost.wire.CheckpointServer/GetFile"
 	CheckpointServer_RetainFiles_FullMethodName = "/roost.wire.CheckpointServer/RetainFiles"
+	CheckpointServer_GetManifest_FullMethodName = "/roost.wire.CheckpointServer/GetManifest"
+	CheckpointServer_GetChunks_FullMethodName   = "/roost.wire.CheckpointServer/GetChunks"
+	CheckpointServer_PutBlob_FullMethodName     = "/roost.wire.CheckpointServer/PutBlob"
+	CheckpointServer_ListBlobs_FullMethodName   = "/roost.wire.CheckpointServer/ListBlobs"
+	CheckpointServer_RemoveBlob_FullMethodName  = "/roost.wire.CheckpointServer/RemoveBlob"
 )
 
 // CheckpointServerClient is the client API for CheckpointServer service.
@@ -2632,6 +2637,13 @@ type CheckpointServerClient interface {
 	PutFile(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UserFilePart, PutReply], error)
 	GetFile(ctx context.Context, in *UserFile, opts ...grpc.CallOption) (grpc.ServerStreamingClient[UserFilePart], error)
 	RetainFiles(ctx context.Context, in *RetainFilesRequest, opts ...grpc.CallOption) (*RetainFilesReply, error)
+	// Blobs are container images and packages, named by their digests: package
+	// internal/store. Every machine may have them.
+	GetManifest(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error)
+	GetChunks(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobPart], error)
+	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BlobPart, BlobMissing], error)
+	ListBlobs(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobList, error)
+	RemoveBlob(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobMissing, error)
 }
 
 type checkpointServerClient struct {
@@ -2726,6 +2738,68 @@ func (c *checkpointServerClient) RetainFiles(ctx context.Context, in *RetainFile
 	return out, nil
 }
 
+func (c *checkpointServerClient) GetManifest(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BlobManifest)
+	err := c.cc.Invoke(ctx, CheckpointServer_GetManifest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *checkpointServerClient) GetChunks(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[4], CheckpointServer_GetChunks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BlobRequest, BlobPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetChunksClient = grpc.ServerStreamingClient[BlobPart]
+
+func (c *checkpointServerClient) PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BlobPart, BlobMissing], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[5], CheckpointServer_PutBlob_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BlobPart, BlobMissing]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutBlobClient = grpc.BidiStreamingClient[BlobPart, BlobMissing]
+
+func (c *checkpointServerClient) ListBlobs(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BlobList)
+	err := c.cc.Invoke(ctx, CheckpointServer_ListBlobs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobMissing, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BlobMissing)
+	err := c.cc.Invoke(ctx, CheckpointServer_RemoveBlob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CheckpointServerServer is the server API for CheckpointServer service.
 // All implementations must embed UnimplementedCheckpointServerServer
 // for forward compatibility.
@@ -2739,6 +2813,13 @@ type CheckpointServerServer interface {
 	PutFile(grpc.ClientStreamingServer[UserFilePart, PutReply]) error
 	GetFile(*UserFile, grpc.ServerStreamingServer[UserFilePart]) error
 	RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error)
+	// Blobs are container images and packages, named by their digests: package
+	// internal/store. Every machine may have them.
+	GetManifest(context.Context, *BlobRequest) (*BlobManifest, error)
+	GetChunks(*BlobRequest, grpc.ServerStreamingServer[BlobPart]) error
+	PutBlob(grpc.BidiStreamingServer[BlobPart, BlobMissing]) error
+	ListBlobs(context.Context, *BlobRequest) (*BlobList, error)
+	RemoveBlob(context.Context, *BlobRequest) (*BlobMissing, error)
 	mustEmbedUnimplementedCheckpointServerServer()
 }
 
@@ -2766,6 +2847,21 @@ func (UnimplementedCheckpointServerServer) GetFile(*UserFile, grpc.ServerStreami
 }
 func (UnimplementedCheckpointServerServer) RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetainFiles not implemented")
+}
+func (UnimplementedCheckpointServerServer) GetManifest(context.Context, *BlobRequest) (*BlobManifest, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetManifest not implemented")
+}
+func (UnimplementedCheckpointServerServer) GetChunks(*BlobRequest, grpc.ServerStreamingServer[BlobPart]) error {
+	return status.Error(codes.Unimplemented, "method GetChunks not implemented")
+}
+func (UnimplementedCheckpointServerServer) PutBlob(grpc.BidiStreamingServer[BlobPart, BlobMissing]) error {
+	return status.Error(codes.Unimplemented, "method PutBlob not implemented")
+}
+func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *BlobRequest) (*BlobList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListBlobs not implemented")
+}
+func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *BlobRequest) (*BlobMissing, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
 }
 func (UnimplementedCheckpointServerServer) mustEmbedUnimplementedCheckpointServerServer() {}
 func (UnimplementedCheckpointServerServer) testEmbeddedByValue()                          {}
@@ -2860,6 +2956,78 @@ func _CheckpointServer_RetainFiles_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CheckpointServer_GetManifest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).GetManifest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_GetManifest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).GetManifest(ctx, req.(*BlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CheckpointServer_GetChunks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BlobRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CheckpointServerServer).GetChunks(m, &grpc.GenericServerStream[BlobRequest, BlobPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetChunksServer = grpc.ServerStreamingServer[BlobPart]
+
+func _CheckpointServer_PutBlob_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CheckpointServerServer).PutBlob(&grpc.GenericServerStream[BlobPart, BlobMissing]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutBlobServer = grpc.BidiStreamingServer[BlobPart, BlobMissing]
+
+func _CheckpointServer_ListBlobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).ListBlobs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_ListBlobs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).ListBlobs(ctx, req.(*BlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).RemoveBlob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_RemoveBlob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).RemoveBlob(ctx, req.(*BlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CheckpointServer_ServiceDesc is the grpc.ServiceDesc for CheckpointServer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2874,6 +3042,18 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RetainFiles",
 			Handler:    _CheckpointServer_RetainFiles_Handler,
+		},
+		{
+			MethodName: "GetManifest",
+			Handler:    _CheckpointServer_GetManifest_Handler,
+		},
+		{
+			MethodName: "ListBlobs",
+			Handler:    _CheckpointServer_ListBlobs_Handler,
+		},
+		{
+			MethodName: "RemoveBlob",
+			Handler:    _CheckpointServer_RemoveBlob_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -2896,6 +3076,17 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "GetFile",
 			Handler:       _CheckpointServer_GetFile_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "GetChunks",
+			Handler:       _CheckpointServer_GetChunks_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PutBlob",
+			Handler:       _CheckpointServer_PutBlob_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

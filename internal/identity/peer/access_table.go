@@ -134,6 +134,11 @@ func machineAccess() AccessTable {
 		images + "PutFile":     {Schedd}, // the server checks that it is the node of the file, or the queue of the cell
 		images + "GetFile":     {Schedd}, // likewise
 		images + "RetainFiles": {Schedd},
+		images + "GetManifest": {Startd, Schedd}, // images and packages are no secrets
+		images + "GetChunks":   {Startd, Schedd},
+		images + "PutBlob":     {Schedd}, // the server charges a user of the node that calls
+		images + "ListBlobs":   {Schedd}, // only those of a user of the node that calls
+		images + "RemoveBlob":  {Schedd}, // likewise
 		images + "Remove":      {Schedd}, // the server checks that the schedd owns the image
 	}
 }

@@ -207,6 +207,11 @@ func otherMessages() []MessageKind {
 		{"CheckpointServer.PutFile", schedds, "as CheckpointServer.GetFile; the contents with their digest"},
 		{"CheckpointServer.GetFile", schedds, "the node of the file with the certificate, or the role cell-queue"},
 		{"CheckpointServer.RetainFiles", schedds, "as CheckpointServer.GetFile"},
+		{"CheckpointServer.GetManifest", []Role{Startd, Schedd}, "the blob with its digest"},
+		{"CheckpointServer.GetChunks", []Role{Startd, Schedd}, "each chunk with its digest"},
+		{"CheckpointServer.PutBlob", schedds, "the node of the user with the certificate; chunks with their digests"},
+		{"CheckpointServer.ListBlobs", schedds, "the node of the user with the certificate"},
+		{"CheckpointServer.RemoveBlob", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 
 		{"Guard.Watch", startds, "startd with the names in this host's node file"},

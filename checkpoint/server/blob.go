@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	blobstore "github.com/roost-batch/roost/internal/store"
+	"github.com/roost-batch/roost/internal/store/transfer"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Blobs are container images and packages. Every machine may get them; a submit node puts
+// them for its users, whose names are those of the node in its certificate. A user is
+// charged for what was put for it.
+
+// blobOwner returns the owner of what the caller puts for a user.
+func blobOwner(ctx context.Context, uid uint32) (string, error) {
+	p, ok := peer.FromContext(ctx)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("blob: %w: the caller is unknown", roost.Unauthenticated)
+	case p.Local:
+		return "uid " + strconv.FormatUint(uint64(uid), 10), nil
+	}
+	return fmt.Sprintf("uid %d of %s", uid, p.Name), nil
+}
+
+// blobDirectory returns the blobs of the server.
+func (s *Service) blobDirectory() (*blobstore.Directory, error) {
+	if s.blobs == nil {
+		return nil, fmt.Errorf("blob: %w: this server has none", roost.NotFound)
+	}
+	return s.blobs, nil
+}
+
+// GetManifest returns the manifest of a blob.
+func (s *Service) GetManifest(_ context.Context, req *wire.BlobRequest) (*wire.BlobManifest, error) {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := blobstore.ParseDigest(req.GetDigest())
+	if err != nil {
+		return nil, err
+	}
+	m, err := blobs.Manifest(digest)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.BlobManifest{Manifest: m.Encode()}, nil
+}
+
+// GetChunks sends chunks of a blob.
+func (s *Service) GetChunks(req *wire.BlobRequest, stream grpc.ServerStreamingServer[wire.BlobPart]) error {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return err
+	}
+	return s.runTransfer(stream.Context(), func(moved func()) error {
+		return transfer.SendChunks(blobs, req, stream.Send, moved)
+	})
+}
+
+// PutBlob stores a blob for a user of the caller's node. When it answers the second time,
+// the blob is on the disk.
+func (s *Service) PutBlob(stream grpc.BidiStreamingServer[wire.BlobPart, wire.BlobMissing]) error {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	owner, err := blobOwner(stream.Context(), first.GetUid())
+	if err != nil {
+		return err
+	}
+	return s.runTransfer(stream.Context(), func(moved func()) error {
+		return transfer.Accept(stream.Context(), blobs, first, owner, stream, moved)
+	})
+}
+
+// ListBlobs lists the blobs of a user of the caller's node.
+func (s *Service) ListBlobs(ctx context.Context, req *wire.BlobRequest) (*wire.BlobList, error) {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return nil, err
+	}
+	owner, err := blobOwner(ctx, req.GetUid())
+	if err != nil {
+		return nil, err
+	}
+	list := &wire.BlobList{}
+	for _, e := range blobs.List() {
+		if slices.Contains(e.Owners, owner) {
+			list.Blobs = append(list.Blobs, &wire.BlobEntry{Digest: string(e.Digest), Size: e.Size,
+				UsedS: e.LastUse.Unix()})
+		}
+	}
+	return list, nil
+}
+
+// RemoveBlob ends the charge of a user of the caller's node for a blob.
+func (s *Service) RemoveBlob(ctx context.Context, req *wire.BlobRequest) (*wire.BlobMissing, error) {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := blobstore.ParseDigest(req.GetDigest())
+	if err != nil {
+		return nil, err
+	}
+	owner, err := blobOwner(ctx, req.GetUid())
+	if err != nil {
+		return nil, err
+	}
+	gone, err := blobs.Disown(digest, owner)
+	return &wire.BlobMissing{Whole: gone}, err
+}
