@@ -76,9 +76,12 @@ func (c *RequestClass) stringList(name string, most int) ([]string, error) {
 	return all, nil
 }
 
-// readPackages reads the names of the packages that a machine has installed.
+// readPackages reads the names of the packages that a machine has installed, and the
+// digests of the container images that it has.
 func (m *Machine) readPackages() {
 	m.packages, _ = m.Ad.Strings(roost.AttrPackages)
+	images, _ := m.Ad.Strings(roost.AttrContainerImages)
+	m.packages = append(m.packages, images...)
 	for i, name := range m.packages {
 		m.packages[i] = strings.Clone(name)
 	}
