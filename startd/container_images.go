@@ -3,6 +3,7 @@ package startd
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,10 @@ import (
 // and the kernel can mount images. The ad says whether it can.
 func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 	why := "tasks run without sandboxes"
-	if m.sandboxed {
+	switch {
+	case os.Geteuid() != 0:
+		why = "only root mounts images"
+	case m.sandboxed:
 		why = missingFileSystem()
 	}
 	ad.SetBool(roost.AttrHasContainer, why == "")

@@ -76,8 +76,8 @@ func (c *RequestClass) stringList(name string, most int) ([]string, error) {
 	return all, nil
 }
 
-// readPackages reads the names of the packages that a machine has installed, and the
-// digests of the container images that it has.
+// readPackages reads the names of the packages that a machine has installed. The digests
+// of container images that it has are names, too.
 func (m *Machine) readPackages() {
 	m.packages, _ = m.Ad.Strings(roost.AttrPackages)
 	images, _ := m.Ad.Strings(roost.AttrContainerImages)

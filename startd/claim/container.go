@@ -229,7 +229,7 @@ const maxHostFile = 256 << 10
 type containerDirs struct {
 	settings config.ContainerSettings
 	node     string
-	hostTemp bool // it has the machine's /tmp
+	hostTemp bool               // it has the machine's /tmp
 	allowed  []proto.ImageMount // with Base and ReadOnly
 	mounts   []proto.ImageMount
 }

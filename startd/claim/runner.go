@@ -130,7 +130,7 @@ func (h *Runner) makeStarter(lease time.Duration) error {
 		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
 			Binary: h.machine.starterPath, Dir: h.dir, Lease: lease, Events: func(e starterclient.Event) {
 				h.queue.Put(starterEvent{e})
-			}, Join: join, TaskGroup: tasks,
+			}, Join: join, TaskGroup: tasks, Nested: h.machine.sandboxed && makesNestedSandboxes(),
 		})
 	}
 	return err

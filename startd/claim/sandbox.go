@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter/proto"
+	"github.com/roost-batch/roost/startd/starterclient"
 )
 
 // DetectSandbox says whether tasks run in sandboxes (package startd/starter), or why the
@@ -36,20 +37,31 @@ func DetectSandbox(own *config.StartdSettings, log *slog.Logger) (bool, error) {
 
 // TrySandbox says why this process cannot make sandboxes; nil when it can.
 func TrySandbox() error {
-	switch {
-	case os.Geteuid() != 0:
-		return fmt.Errorf("%w: only root can make sandboxes", roost.PermissionDenied)
-	case runtime.GOARCH != "amd64":
+	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("%w: sandboxes are not written for %s", roost.Unavailable, runtime.GOARCH)
 	}
 	cmd := exec.Command("/bin/true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
-		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS}
-	if err := cmd.Run(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
+		syscall.CLONE_NEWUTS}
+	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // which changes a mount, too
+	nested := makesNestedSandboxes()
+	if nested {
+		starterclient.NestUser(cmd.SysProcAttr)
+	}
+	switch err := cmd.Run(); {
+	case err != nil && nested:
+		return fmt.Errorf("%w: this machine gives only root namespaces (sysctl user.max_user_namespaces, "+
+			"kernel.apparmor_restrict_unprivileged_userns, kernel.unprivileged_userns_clone): %w",
+			roost.PermissionDenied, err)
+	case err != nil:
 		return fmt.Errorf("%w: this machine gives no namespaces: %w", roost.Unavailable, err)
 	}
 	return nil
 }
+
+// makesNestedSandboxes reports whether sandboxes are made in user namespaces, as this
+// process is not root's.
+func makesNestedSandboxes() bool { return os.Geteuid() != 0 }
 
 // sandboxOf is the sandbox of an attempt.
 func (h launcher) sandboxOf(a *Attempt) proto.Sandbox {

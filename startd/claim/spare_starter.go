@@ -73,7 +73,8 @@ func (s *SpareStarter) create() (err error) {
 	if s.group, err = m.groups.createSpare(s.ID); err != nil {
 		return err
 	}
-	opts := starterclient.SpawnOptions{Binary: m.starterPath, Dir: s.dir, Lease: spareLease, Events: s.deliver}
+	opts := starterclient.SpawnOptions{Binary: m.starterPath, Dir: s.dir, Lease: spareLease, Events: s.deliver,
+		Nested: m.sandboxed && makesNestedSandboxes()}
 	if s.group != nil {
 		opts.Join, opts.TaskGroup = s.group.Add, s.group.TaskDir()
 	}

@@ -94,6 +94,9 @@ const sandboxNamespaces = syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.
 
 // forkSetup starts roost-setup, whose descriptors are the files.
 func (s *starterProcess) forkSetup(files []uintptr, attr *syscall.SysProcAttr) (pid int, err error) {
+	if isNested() {
+		attr.AmbientCaps = proto.AllCapabilities()
+	}
 	return syscall.ForkExec("/proc/self/fd/"+itoa(s.setup), []string{"roost-setup"},
 		&syscall.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
 }

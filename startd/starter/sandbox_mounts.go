@@ -60,20 +60,25 @@ func (m *stagedMounts) stage(dir string, hostTemp bool) (changed bool, why start
 	}
 	m.list, m.root = list, ""
 	root := dir + stagedRoot
+	bindFlags := uintptr(syscall.MS_BIND)
+	if isNested() { // the machine's mounts come along, and so do the bound devices
+		bindFlags |= syscall.MS_REC
+	}
 	for _, bind := range [...]struct {
 		from, to string
 		flags    uintptr
-	}{{"/", root, syscall.MS_BIND}, {dir + stagedDev, root + stagedDev, syscall.MS_BIND},
+	}{{"/", root, bindFlags}, {dir + stagedDev, root + stagedDev, bindFlags},
 		{"", root, syscall.MS_REC | syscall.MS_PRIVATE}} {
 		if err := syscall.Mount(bind.from, bind.to, "", bind.flags, ""); err != nil {
 			return true, startError{proto.MakeSandbox, errno(err), "mount on " + bind.to}
 		}
-		if bind.from == "/" {
+		if bind.from == "/" && !isNested() {
 			m.bindAll(root)
 		}
 	}
-	m.root = root
-	m.removeOthers()
+	if m.root = root; !isNested() {
+		m.removeOthers()
+	}
 	return true, startError{}
 }
 

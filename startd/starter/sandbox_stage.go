@@ -82,6 +82,9 @@ func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	syscall.Umask(0)
 	dev := s.dir + stagedDev
 	for _, d := range s.devices {
+		if isNested() {
+			syscall.Unmount(dev+d.Path[len("/dev"):], syscall.MNT_DETACH)
+		}
 		if err := syscall.Unlink(dev + d.Path[len("/dev"):]); err != nil && err != syscall.ENOENT {
 			return startError{proto.MakeSandbox, errno(err), d.Path}
 		}
@@ -167,9 +170,28 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 				syscall.Mkdir(path[:i], 0o755)
 			}
 		}
-		if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
+		err := syscall.Mknod(path, syscall.S_IFCHR|0o666, int(unix.Mkdev(d.Major, d.Minor)))
+		if err == syscall.EPERM && isNested() {
+			err = bindNode(d.Path, path)
+		}
+		if err != nil {
 			return startError{proto.MakeSandbox, errno(err), d.Path}
 		}
 	}
 	return startError{}
+}
+
+// isNested reports whether the starter is in a user namespace of its own, as root's is
+// not. It makes no device nodes there, and what the machine has mounted stays where it is
+// (mount_namespaces(7), "Restrictions on mount namespaces").
+func isNested() bool { return syscall.Geteuid() != 0 }
+
+// bindNode binds a device node of the machine.
+func bindNode(node, at string) error {
+	fd, err := syscall.Open(at, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o666)
+	if err != nil {
+		return err
+	}
+	syscall.Close(fd)
+	return syscall.Mount(node, at, "", syscall.MS_BIND, "")
 }

@@ -215,6 +215,7 @@ func (l *syscallList) becomeInit() {
 	l.must(proto.MakeSandbox, status, syscall.SYS_PWRITE64, listFD, l.words(noStatus), 4, 0)
 	l.must(proto.MakeSandbox, "its session", syscall.SYS_SETSID)
 	l.call(done, syscall.SYS_WRITE, sandboxReportFD, l.words(0, 0), reportSize)
+	l.dropCapabilities()
 	l.try(syscall.SYS_EXECVE, l.text(sandboxInitPath), l.texts([]string{"roost-init", itoa(firstChild)}), l.texts(nil))
 	l.place(done)
 	l.exit() // and the program ends with us
@@ -236,6 +237,7 @@ func (l *syscallList) startProgram(o *proto.StartCmd) {
 		l.must(proto.Credentials, "", syscall.SYS_SETRESGID, same, gid, same)
 		l.must(proto.Credentials, "", syscall.SYS_SETRESUID, same, uid, same)
 	}
+	l.dropCapabilities()
 	l.must(proto.EnterCwd, o.Cwd, syscall.SYS_CHDIR, l.text(o.Cwd))
 	l.openStreams(o)
 	program, chosen := l.findProgram(o)
@@ -248,6 +250,14 @@ func (l *syscallList) startProgram(o *proto.StartCmd) {
 	l.setLimits(&o.Limits)
 	l.placeSockets(len(o.Sockets))
 	l.execProgram(o, program, chosen)
+}
+
+// dropCapabilities gives up the capabilities that a nested starter's processes have over
+// their user namespace. Of others the kernel takes them with their ids.
+func (l *syscallList) dropCapabilities() {
+	if isNested() {
+		l.must(proto.Credentials, "", syscall.SYS_CAPSET, l.words(unix.LINUX_CAPABILITY_VERSION_3), l.words(0, 0, 0))
+	}
 }
 
 // groups adds a list of groups, of four bytes each, and returns its address.

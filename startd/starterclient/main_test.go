@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ROOST_TEST_BE") == "listener" {
 		runListener()
 	}
+	if os.Getenv(nestedVariable) != "" { // the starter is built
+		os.Exit(m.Run())
+	}
 	os.Exit(run(m))
 }
 
@@ -98,13 +101,15 @@ type testStarter struct {
 	events    chan starterclient.Event
 }
 
-func spawn(t testing.TB, lease time.Duration) *testStarter {
+func spawn(t testing.TB, lease time.Duration) *testStarter { return spawnWith(t, lease, false) }
+
+func spawnWith(t testing.TB, lease time.Duration, nested bool) *testStarter {
 	b := &testStarter{t: t, dir: t.TempDir(), events: make(chan starterclient.Event, 4096),
 		sandboxed: strings.Contains(t.Name(), "/boxed")}
 	s, err := starterclient.Spawn(starterclient.SpawnOptions{
 		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: lease, Events: func(e starterclient.Event) {
 			b.events <- e
-		},
+		}, Nested: nested,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/tasktrace"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // SpawnOptions says how to spawn a starter.
@@ -29,6 +30,9 @@ type SpawnOptions struct {
 	// gets its first order, so that no task is born outside. Nil: there are none.
 	Join      func(pid int) error
 	TaskGroup string // directory of the control group that tasks are to be born in; empty: none
+	// Nested has the starter make sandboxes without root's rights: it gets a user
+	// namespace of its own, in which its user has the same number.
+	Nested bool
 }
 
 // Spawn starts a starter, in a session of its own. It returns as soon as the process
@@ -117,11 +121,31 @@ func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 		pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease)),
 			cmp.Or(opts.TaskGroup, "-")}, &syscall.ProcAttr{
 			Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()},
-			Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+			Sys: opts.sysProcAttr(&pidfd),
 		})
 		return err
 	})
 	return pid, pidfd, err
+}
+
+// sysProcAttr returns how the process is made.
+func (o *SpawnOptions) sysProcAttr(pidfd *int) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, PidFD: pidfd}
+	if o.Nested {
+		NestUser(attr)
+		attr.Cloneflags |= syscall.CLONE_NEWNS
+		attr.AmbientCaps = proto.AllCapabilities() // over that namespace; without them they end with the exec
+	}
+	return attr
+}
+
+// NestUser gives a process a user namespace with this process's user and group, by the
+// numbers that they have here. All others are nobody there (user_namespaces(7)).
+func NestUser(attr *syscall.SysProcAttr) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 }
 
 // starterTimerSlack is by how much the kernel may delay the timers of the Go runtime in a

@@ -94,6 +94,18 @@ type Sandbox struct {
 	Image   RootImage
 }
 
+// AllCapabilities lists all capabilities (capabilities(7)).
+func AllCapabilities() []uintptr {
+	list := make([]uintptr, lastCapability+1)
+	for i := range list {
+		list[i] = uintptr(i)
+	}
+	return list
+}
+
+// lastCapability is CAP_CHECKPOINT_RESTORE, of Linux 5.9. An older kernel refuses it.
+const lastCapability = 40
+
 // RootImage is a container image that is the root of a sandbox. The zero value is the
 // machine's root.
 type RootImage struct {
