@@ -9,7 +9,11 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/store"
+	"github.com/roost-batch/roost/internal/store/transfer"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/containerimage"
 )
 
@@ -29,7 +33,8 @@ func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 		return nil
 	}
 	m.containers, err = containerimage.Open(containerimage.Options{
-		Log: m.log, Dir: m.dirs().Containers(), Source: noServer{m.node.Name}, MaxBytes: int64(m.config.Containers.Max),
+		Log: m.log, Dir: m.dirs().Containers(), MaxBytes: int64(m.config.Containers.Max),
+		Source: imageServer{m.node.Name, m.node.ImageServer, m.identity},
 	})
 	if err != nil {
 		return fmt.Errorf("startd %s: %w", m.config.Name, err)
@@ -37,12 +42,28 @@ func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 	return nil
 }
 
-// noServer is the source of a node that names no server of images.
-type noServer struct{ node string }
+// imageServer is the checkpoint server as the source of container images.
+type imageServer struct {
+	node, address string
+	identity      *rpc.Identity
+}
 
 // Fetch implements containerimage.Source.
-func (s noServer) Fetch(context.Context, store.Digest, *store.Directory, func(have, size int64)) error {
-	return fmt.Errorf("%w: %s names no checkpoint server, from where images come", roost.NotFound, s.node)
+func (s imageServer) Fetch(ctx context.Context, digest store.Digest, to *store.Directory,
+	progress func(have, size int64)) error {
+	if s.address == "" {
+		return fmt.Errorf("%w: %s names no checkpoint server, from where images come", roost.NotFound, s.node)
+	}
+	conn, err := rpc.Dial(s.address, s.identity, peer.CheckpointServer)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = transfer.Fetch(ctx, wire.NewCheckpointServerClient(conn), digest, to, progress)
+	if err != nil {
+		return fmt.Errorf("checkpoint server %s: %w", s.address, err)
+	}
+	return nil
 }
 
 // missingFileSystem says what the kernel lacks for images; empty when it has it. To ask

@@ -48,11 +48,11 @@ func TestBlobs(t *testing.T) {
 	if err := transfer.Fetch(ctx, machine, digest, one, nil); !errors.Is(err, roost.NotFound) {
 		t.Errorf("fetched before it is there: %v", err)
 	}
-	if err := transfer.Push(ctx, machine, source, digest, 7); !errors.Is(err, roost.PermissionDenied) {
+	if err := push(ctx, machine, source, digest, 7); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("a startd pushes it: %v", err)
 	}
 	for _, c := range []wire.CheckpointServerClient{n1, n1, n2} {
-		if err := transfer.Push(ctx, c, source, digest, 7); err != nil {
+		if err := push(ctx, c, source, digest, 7); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestBlobs(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if len(steps) != 3 || steps[2] != int64(len(data)) {
+	if len(steps) != 4 || steps[0] != 0 || steps[3] != int64(len(data)) {
 		t.Errorf("progress: %v", steps)
 	}
 	got, _ := one.Path(digest)
@@ -93,6 +93,21 @@ func TestBlobs(t *testing.T) {
 	if missing := in.Missing(); len(missing) != 2 || missing[0] != 1 {
 		t.Errorf("after the damaged chunk are missing %v", missing)
 	}
+}
+
+// push puts a blob on a server for a user.
+func push(ctx context.Context, to wire.CheckpointServerClient, from *blobstore.Directory, digest blobstore.Digest,
+	uid uint32) error {
+	b, err := from.OpenBlob(digest)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	stream, err := to.PutBlob(ctx)
+	if err == nil {
+		err = transfer.Push(stream, b, uid, nil)
+	}
+	return rpc.FromStatus(err)
 }
 
 // checkBlobOwners checks who is charged for a blob that the users 7 of two nodes have.
@@ -131,7 +146,7 @@ func TestHostilePush(t *testing.T) {
 		t.Fatal(err)
 	}
 	n1 := p.node("n1", peer.Schedd)
-	if err := transfer.Push(t.Context(), n1, source, large.Digest(), 7); !errors.Is(err, roost.Exhausted) {
+	if err := push(t.Context(), n1, source, large.Digest(), 7); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("more than a user may have: %v", err)
 	}
 	for name, parts := range map[string][]*wire.BlobPart{

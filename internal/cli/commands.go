@@ -39,6 +39,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("shares", admin.SharesCommand),
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
+		nodeEntry("image", frame.GroupChange, "container images for your tasks"),
 		frame.Entry("secret", jobs.SecretCommand), frame.Entry("alloc", jobs.AllocCommand),
 		frame.Entry("update", jobfile.UpdateCommand), frame.Entry("restart", jobfile.RestartCommand),
 		frame.Entry("scale", jobfile.ScaleCommand),
@@ -115,7 +116,7 @@ func nodeEntry(name, group, summary string) frame.CommandEntry {
 func daemonEntries() (all []frame.CommandEntry) {
 	for _, name := range []string{"collector", "negotiator", "schedd", "startd", "guard", "authority",
 		"checkpoint-server", "accountant", "files-agent", "files-tree", "shell-agent", "checkpoint-agent",
-		"idle-agent"} {
+		"idle-agent", "image-builder"} {
 		all = append(all, nodeEntry(name, frame.GroupMore, ""))
 	}
 	return all

@@ -125,6 +125,9 @@ func scheddSizes() map[string]int {
 		// values
 		schedd + "SubmitParts":    ordinaryMessageSize,
 		schedd + "KeepScript":     ordinaryMessageSize, // parts of 256 KiB
+		schedd + "PutBlob":        ordinaryMessageSize, // parts of 256 KiB, and a manifest
+		schedd + "ListBlobs":      smallMessageSize,
+		schedd + "RemoveBlob":     smallMessageSize,
 		schedd + "QueryPool":      ordinaryMessageSize,
 		schedd + "Query":          ordinaryMessageSize, // selections are as long as a command line can be, 2 MiB
 		schedd + "Act":            ordinaryMessageSize,

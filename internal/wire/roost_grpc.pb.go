@@ -46,6 +46,9 @@ const (
 	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
 	Schedd_Logout_FullMethodName         = "/roost.wire.Schedd/Logout"
 	Schedd_Names_FullMethodName          = "/roost.wire.Schedd/Names"
+	Schedd_PutBlob_FullMethodName        = "/roost.wire.Schedd/PutBlob"
+	Schedd_ListBlobs_FullMethodName      = "/roost.wire.Schedd/ListBlobs"
+	Schedd_RemoveBlob_FullMethodName     = "/roost.wire.Schedd/RemoveBlob"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -77,6 +80,10 @@ type ScheddClient interface {
 	Logins(ctx context.Context, in *scheddapi.LoginsRequest, opts ...grpc.CallOption) (*scheddapi.LoginsReply, error)
 	Logout(ctx context.Context, in *scheddapi.LogoutRequest, opts ...grpc.CallOption) (*scheddapi.LoginInfo, error)
 	Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error)
+	// passed on to the checkpoint server, with the user's number
+	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
+	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
+	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
 }
 
 type scheddClient struct {
@@ -407,6 +414,39 @@ func (c *scheddClient) Names(ctx context.Context, in *scheddapi.NamesQuery, opts
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_NamesClient = grpc.ServerStreamingClient[scheddapi.NamesUpdate]
 
+func (c *scheddClient) PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[12], Schedd_PutBlob_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[scheddapi.BlobPart, scheddapi.BlobMissing]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_PutBlobClient = grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing]
+
+func (c *scheddClient) ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.BlobList)
+	err := c.cc.Invoke(ctx, Schedd_ListBlobs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheddClient) RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.BlobMissing)
+	err := c.cc.Invoke(ctx, Schedd_RemoveBlob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -436,6 +476,10 @@ type ScheddServer interface {
 	Logins(context.Context, *scheddapi.LoginsRequest) (*scheddapi.LoginsReply, error)
 	Logout(context.Context, *scheddapi.LogoutRequest) (*scheddapi.LoginInfo, error)
 	Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error
+	// passed on to the checkpoint server, with the user's number
+	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
+	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
+	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -514,6 +558,15 @@ func (UnimplementedScheddServer) Logout(context.Context, *scheddapi.LogoutReques
 }
 func (UnimplementedScheddServer) Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error {
 	return status.Error(codes.Unimplemented, "method Names not implemented")
+}
+func (UnimplementedScheddServer) PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error {
+	return status.Error(codes.Unimplemented, "method PutBlob not implemented")
+}
+func (UnimplementedScheddServer) ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListBlobs not implemented")
+}
+func (UnimplementedScheddServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -854,6 +907,49 @@ func _Schedd_Names_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_NamesServer = grpc.ServerStreamingServer[scheddapi.NamesUpdate]
 
+func _Schedd_PutBlob_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ScheddServer).PutBlob(&grpc.GenericServerStream[scheddapi.BlobPart, scheddapi.BlobMissing]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_PutBlobServer = grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]
+
+func _Schedd_ListBlobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.BlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).ListBlobs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_ListBlobs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).ListBlobs(ctx, req.(*scheddapi.BlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Schedd_RemoveBlob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.BlobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).RemoveBlob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_RemoveBlob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).RemoveBlob(ctx, req.(*scheddapi.BlobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -904,6 +1000,14 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Logout",
 			Handler:    _Schedd_Logout_Handler,
+		},
+		{
+			MethodName: "ListBlobs",
+			Handler:    _Schedd_ListBlobs_Handler,
+		},
+		{
+			MethodName: "RemoveBlob",
+			Handler:    _Schedd_RemoveBlob_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -967,6 +1071,12 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Names",
 			Handler:       _Schedd_Names_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "PutBlob",
+			Handler:       _Schedd_PutBlob_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",
@@ -2639,11 +2749,11 @@ type CheckpointServerClient interface {
 	RetainFiles(ctx context.Context, in *RetainFilesRequest, opts ...grpc.CallOption) (*RetainFilesReply, error)
 	// Blobs are container images and packages, named by their digests: package
 	// internal/store. Every machine may have them.
-	GetManifest(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error)
-	GetChunks(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobPart], error)
-	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BlobPart, BlobMissing], error)
-	ListBlobs(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobList, error)
-	RemoveBlob(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobMissing, error)
+	GetManifest(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error)
+	GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error)
+	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
+	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
+	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
 }
 
 type checkpointServerClient struct {
@@ -2738,7 +2848,7 @@ func (c *checkpointServerClient) RetainFiles(ctx context.Context, in *RetainFile
 	return out, nil
 }
 
-func (c *checkpointServerClient) GetManifest(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error) {
+func (c *checkpointServerClient) GetManifest(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*BlobManifest, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BlobManifest)
 	err := c.cc.Invoke(ctx, CheckpointServer_GetManifest_FullMethodName, in, out, cOpts...)
@@ -2748,13 +2858,13 @@ func (c *checkpointServerClient) GetManifest(ctx context.Context, in *BlobReques
 	return out, nil
 }
 
-func (c *checkpointServerClient) GetChunks(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BlobPart], error) {
+func (c *checkpointServerClient) GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[4], CheckpointServer_GetChunks_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[BlobRequest, BlobPart]{ClientStream: stream}
+	x := &grpc.GenericClientStream[scheddapi.BlobRequest, scheddapi.BlobPart]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -2765,24 +2875,24 @@ func (c *checkpointServerClient) GetChunks(ctx context.Context, in *BlobRequest,
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type CheckpointServer_GetChunksClient = grpc.ServerStreamingClient[BlobPart]
+type CheckpointServer_GetChunksClient = grpc.ServerStreamingClient[scheddapi.BlobPart]
 
-func (c *checkpointServerClient) PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BlobPart, BlobMissing], error) {
+func (c *checkpointServerClient) PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[5], CheckpointServer_PutBlob_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[BlobPart, BlobMissing]{ClientStream: stream}
+	x := &grpc.GenericClientStream[scheddapi.BlobPart, scheddapi.BlobMissing]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type CheckpointServer_PutBlobClient = grpc.BidiStreamingClient[BlobPart, BlobMissing]
+type CheckpointServer_PutBlobClient = grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing]
 
-func (c *checkpointServerClient) ListBlobs(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobList, error) {
+func (c *checkpointServerClient) ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(BlobList)
+	out := new(scheddapi.BlobList)
 	err := c.cc.Invoke(ctx, CheckpointServer_ListBlobs_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -2790,9 +2900,9 @@ func (c *checkpointServerClient) ListBlobs(ctx context.Context, in *BlobRequest,
 	return out, nil
 }
 
-func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *BlobRequest, opts ...grpc.CallOption) (*BlobMissing, error) {
+func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(BlobMissing)
+	out := new(scheddapi.BlobMissing)
 	err := c.cc.Invoke(ctx, CheckpointServer_RemoveBlob_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -2815,11 +2925,11 @@ type CheckpointServerServer interface {
 	RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error)
 	// Blobs are container images and packages, named by their digests: package
 	// internal/store. Every machine may have them.
-	GetManifest(context.Context, *BlobRequest) (*BlobManifest, error)
-	GetChunks(*BlobRequest, grpc.ServerStreamingServer[BlobPart]) error
-	PutBlob(grpc.BidiStreamingServer[BlobPart, BlobMissing]) error
-	ListBlobs(context.Context, *BlobRequest) (*BlobList, error)
-	RemoveBlob(context.Context, *BlobRequest) (*BlobMissing, error)
+	GetManifest(context.Context, *scheddapi.BlobRequest) (*BlobManifest, error)
+	GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error
+	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
+	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
+	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
 	mustEmbedUnimplementedCheckpointServerServer()
 }
 
@@ -2848,19 +2958,19 @@ func (UnimplementedCheckpointServerServer) GetFile(*UserFile, grpc.ServerStreami
 func (UnimplementedCheckpointServerServer) RetainFiles(context.Context, *RetainFilesRequest) (*RetainFilesReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetainFiles not implemented")
 }
-func (UnimplementedCheckpointServerServer) GetManifest(context.Context, *BlobRequest) (*BlobManifest, error) {
+func (UnimplementedCheckpointServerServer) GetManifest(context.Context, *scheddapi.BlobRequest) (*BlobManifest, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetManifest not implemented")
 }
-func (UnimplementedCheckpointServerServer) GetChunks(*BlobRequest, grpc.ServerStreamingServer[BlobPart]) error {
+func (UnimplementedCheckpointServerServer) GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error {
 	return status.Error(codes.Unimplemented, "method GetChunks not implemented")
 }
-func (UnimplementedCheckpointServerServer) PutBlob(grpc.BidiStreamingServer[BlobPart, BlobMissing]) error {
+func (UnimplementedCheckpointServerServer) PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error {
 	return status.Error(codes.Unimplemented, "method PutBlob not implemented")
 }
-func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *BlobRequest) (*BlobList, error) {
+func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListBlobs not implemented")
 }
-func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *BlobRequest) (*BlobMissing, error) {
+func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
 }
 func (UnimplementedCheckpointServerServer) mustEmbedUnimplementedCheckpointServerServer() {}
@@ -2957,7 +3067,7 @@ func _CheckpointServer_RetainFiles_Handler(srv interface{}, ctx context.Context,
 }
 
 func _CheckpointServer_GetManifest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(BlobRequest)
+	in := new(scheddapi.BlobRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -2969,31 +3079,31 @@ func _CheckpointServer_GetManifest_Handler(srv interface{}, ctx context.Context,
 		FullMethod: CheckpointServer_GetManifest_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(CheckpointServerServer).GetManifest(ctx, req.(*BlobRequest))
+		return srv.(CheckpointServerServer).GetManifest(ctx, req.(*scheddapi.BlobRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _CheckpointServer_GetChunks_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(BlobRequest)
+	m := new(scheddapi.BlobRequest)
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(CheckpointServerServer).GetChunks(m, &grpc.GenericServerStream[BlobRequest, BlobPart]{ServerStream: stream})
+	return srv.(CheckpointServerServer).GetChunks(m, &grpc.GenericServerStream[scheddapi.BlobRequest, scheddapi.BlobPart]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type CheckpointServer_GetChunksServer = grpc.ServerStreamingServer[BlobPart]
+type CheckpointServer_GetChunksServer = grpc.ServerStreamingServer[scheddapi.BlobPart]
 
 func _CheckpointServer_PutBlob_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(CheckpointServerServer).PutBlob(&grpc.GenericServerStream[BlobPart, BlobMissing]{ServerStream: stream})
+	return srv.(CheckpointServerServer).PutBlob(&grpc.GenericServerStream[scheddapi.BlobPart, scheddapi.BlobMissing]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type CheckpointServer_PutBlobServer = grpc.BidiStreamingServer[BlobPart, BlobMissing]
+type CheckpointServer_PutBlobServer = grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]
 
 func _CheckpointServer_ListBlobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(BlobRequest)
+	in := new(scheddapi.BlobRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -3005,13 +3115,13 @@ func _CheckpointServer_ListBlobs_Handler(srv interface{}, ctx context.Context, d
 		FullMethod: CheckpointServer_ListBlobs_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(CheckpointServerServer).ListBlobs(ctx, req.(*BlobRequest))
+		return srv.(CheckpointServerServer).ListBlobs(ctx, req.(*scheddapi.BlobRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(BlobRequest)
+	in := new(scheddapi.BlobRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -3023,7 +3133,7 @@ func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, 
 		FullMethod: CheckpointServer_RemoveBlob_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(CheckpointServerServer).RemoveBlob(ctx, req.(*BlobRequest))
+		return srv.(CheckpointServerServer).RemoveBlob(ctx, req.(*scheddapi.BlobRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }

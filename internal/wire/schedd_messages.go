@@ -100,6 +100,11 @@ type (
 	EndpointKey           = scheddapi.EndpointKey
 	ServiceEndpoint       = scheddapi.ServiceEndpoint
 	EndpointPort          = scheddapi.EndpointPort
+	BlobRequest           = scheddapi.BlobRequest
+	BlobPart              = scheddapi.BlobPart
+	BlobMissing           = scheddapi.BlobMissing
+	BlobList              = scheddapi.BlobList
+	BlobEntry             = scheddapi.BlobEntry
 	ActReply_Result       = scheddapi.ActReply_Result
 	Explanation_Reason    = scheddapi.Explanation_Reason
 	Explanation_Condition = scheddapi.Explanation_Condition

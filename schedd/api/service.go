@@ -129,6 +129,7 @@ type jobActions struct{ *jobView }
 type Service struct {
 	unimplementedSchedd
 	*nameQueries
+	*blobCalls
 	*jobActions
 	identity             *rpc.Identity
 	started              time.Time
@@ -156,13 +157,22 @@ func New(c Config) *Service {
 		liveUsage: make(liveUsage), checkResults: make(checkResults), usageWindows: usagewindow.NewLog(c.AddUsage),
 		transfers: c.Transfers,
 	}
-	return &Service{
+	s := &Service{
 		jobActions: &jobActions{v}, nameQueries: &nameQueries{c.Node, c.Identity},
 		identity: c.Identity, started: c.Started,
 		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
 		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
 	}
+	s.blobCalls = &blobCalls{server: transfer.NewBlobServer(c.Node, c.Identity)}
+	s.caller = func(ctx context.Context) (queue.CallerIdentity, error) {
+		who, err := s.callerOf(ctx)
+		if err == nil {
+			err = s.checkUser(who)
+		}
+		return who, err
+	}
+	return s
 }
 
 // Start gives calls the context of the daemon, which they end with.

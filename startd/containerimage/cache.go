@@ -89,8 +89,23 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// Close lets another process open the images. Those that are mounted stay so.
-func (c *Cache) Close() error { return c.blobs.Close() }
+// Close lets another process open the images. Those that tasks use stay mounted.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all error
+	for digest, i := range c.images {
+		select {
+		case <-i.ready:
+			if i.users == 0 && i.err == nil {
+				all = errors.Join(all, c.unmount(digest))
+			}
+		default:
+			i.cancel()
+		}
+	}
+	return errors.Join(all, c.blobs.Close())
+}
 
 // Acquire returns the directory where an image is mounted, after it was fetched if need
 // be. The image stays until Release, which is called once for each Acquire that

@@ -35,7 +35,11 @@ func SubmitTo(c *frame.Invocation, queue string, jobs []jobspec.Job, key string,
 		key = rand.Text()
 	}
 	req := &scheddapi.SubmitRequest{Key: key, Schedd: queue}
+	images := map[string]*pulledImage{}
 	for _, j := range jobs {
+		if err := pinContainer(c, &j, images); err != nil {
+			return nil, err
+		}
 		if err := uploadScript(c, &j, sent); err != nil {
 			return nil, err
 		}

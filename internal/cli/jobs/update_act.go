@@ -23,6 +23,9 @@ func OrderUpdate(c *frame.Invocation, selectors []string, order *scheddapi.Updat
 
 // ReviseService has a service become what a job of a job file is.
 func ReviseService(c *frame.Invocation, id string, job *jobspec.Job, plan bool) error {
+	if err := pinContainer(c, job, map[string]*pulledImage{}); err != nil {
+		return err
+	}
 	if err := uploadScript(c, job, nil); err != nil {
 		return err
 	}

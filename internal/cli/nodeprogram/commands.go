@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/daemons"
 	"github.com/roost-batch/roost/internal/cli/doctor"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/images"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/node"
 	"github.com/roost-batch/roost/internal/cli/owner"
@@ -19,7 +20,7 @@ func Commands() []*frame.Command {
 		jobs.ResumeCommand(owner.ResumeMachine), cell.CellCommand(node.RecoverCell),
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
-		doctor.Command(),
+		doctor.Command(), images.ImageCommand(), images.BuilderCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
 		node.InstallCommand(),

@@ -28,6 +28,9 @@ func scheddAccess() AccessTable {
 		schedd + "Submit":         {User},
 		schedd + "SubmitParts":    {User},
 		schedd + "KeepScript":     {User},
+		schedd + "PutBlob":        {User}, // the schedd says for whom
+		schedd + "ListBlobs":      {User}, // likewise
+		schedd + "RemoveBlob":     {User}, // likewise
 		schedd + "Query":          {User},
 		schedd + "Act":            {User},
 		schedd + "Watch":          {User},

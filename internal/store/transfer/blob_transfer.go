@@ -40,6 +40,9 @@ func Fetch(ctx context.Context, from wire.CheckpointServerClient, digest store.D
 	if err != nil {
 		return fmt.Errorf("blob %s: %w", digest.Short(), err)
 	}
+	if progress != nil {
+		progress(0, m.Size) // also if there is no room for it
+	}
 	in, err := to.Receive(ctx, m, "")
 	if err != nil {
 		return err
@@ -164,28 +167,17 @@ func SendChunks(from *store.Directory, req *wire.BlobRequest, send func(*wire.Bl
 	return nil
 }
 
-// Push puts a whole blob of a directory on a server, which charges a user for it. Only
-// chunks that the server lacks are sent.
-func Push(ctx context.Context, to wire.CheckpointServerClient, from *store.Directory, digest store.Digest,
-	uid uint32) error {
-	b, err := from.OpenBlob(digest)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := to.PutBlob(ctx)
-	if err == nil {
-		err = pushChunks(stream, b, uid)
-	}
-	if err != nil {
-		return fmt.Errorf("blob %s: %w", digest.Short(), rpc.FromStatus(err))
-	}
-	return nil
+// PushStream is a call of PutBlob.
+type PushStream interface {
+	Send(*wire.BlobPart) error
+	CloseSend() error
+	Recv() (*wire.BlobMissing, error)
 }
 
-func pushChunks(stream grpc.BidiStreamingClient[wire.BlobPart, wire.BlobMissing], b *store.Blob, uid uint32) error {
+// Push puts a whole blob on a server, which charges a user for it. Only chunks that the
+// server lacks are sent. progress, which may be nil, learns how much is there. Errors are
+// those of the stream.
+func Push(stream PushStream, b *store.Blob, uid uint32, progress func(have, size int64)) error {
 	// An error of Send says only that the stream ended; Recv has the reason.
 	if err := stream.Send(&wire.BlobPart{Manifest: b.Manifest.Encode(), Uid: uid}); err != nil &&
 		!errors.Is(err, io.EOF) {
@@ -195,11 +187,17 @@ func pushChunks(stream grpc.BidiStreamingClient[wire.BlobPart, wire.BlobMissing]
 	if err != nil {
 		return err
 	}
-	buffer := make([]byte, store.ChunkBytes)
+	buffer, have := make([]byte, store.ChunkBytes), b.Manifest.Size
+	for _, i := range missing.GetChunks() {
+		have -= int64(b.Manifest.ChunkSize(int(i)))
+	}
 	for _, i := range missing.GetChunks() {
 		data, err := b.ReadChunk(int(i), buffer)
 		if err != nil {
 			return err
+		}
+		if have += int64(len(data)); progress != nil {
+			progress(have, b.Manifest.Size)
 		}
 		if err := sendChunk(stream.Send, int(i), data); errors.Is(err, io.EOF) {
 			break

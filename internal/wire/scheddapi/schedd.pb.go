@@ -7644,6 +7644,301 @@ func (x *EndpointPort) GetNumber() uint32 {
 	return 0
 }
 
+// BlobRequest names a blob, or chunks of one.
+type BlobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`         // "sha256:" and 64 hexadecimal digits
+	Chunks        []uint32               `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"` // GetChunks: which
+	Uid           uint32                 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`              // ListBlobs, RemoveBlob: of the user of the node that calls
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobRequest) Reset() {
+	*x = BlobRequest{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobRequest) ProtoMessage() {}
+
+func (x *BlobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
+func (*BlobRequest) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *BlobRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BlobRequest) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *BlobRequest) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+// BlobPart is a part of a chunk. Those of a chunk come in order.
+type BlobPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // PutBlob: in the first message, and nothing else but the next
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`          // PutBlob: of the user of the node that calls, who is charged
+	Chunk         uint32                 `protobuf:"varint,3,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Last          bool                   `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"` // of its chunk
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobPart) Reset() {
+	*x = BlobPart{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobPart) ProtoMessage() {}
+
+func (x *BlobPart) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
+func (*BlobPart) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *BlobPart) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *BlobPart) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *BlobPart) GetChunk() uint32 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
+}
+
+func (x *BlobPart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BlobPart) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+// BlobMissing answers a PutBlob twice: which chunks are wanted, and that the blob is whole.
+type BlobMissing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chunks        []uint32               `protobuf:"varint,1,rep,packed,name=chunks,proto3" json:"chunks,omitempty"`
+	Whole         bool                   `protobuf:"varint,2,opt,name=whole,proto3" json:"whole,omitempty"` // the blob is on the disk; RemoveBlob: it is gone
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobMissing) Reset() {
+	*x = BlobMissing{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobMissing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobMissing) ProtoMessage() {}
+
+func (x *BlobMissing) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
+func (*BlobMissing) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *BlobMissing) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *BlobMissing) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+type BlobList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Blobs         []*BlobEntry           `protobuf:"bytes,1,rep,name=blobs,proto3" json:"blobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobList) Reset() {
+	*x = BlobList{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobList) ProtoMessage() {}
+
+func (x *BlobList) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
+func (*BlobList) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *BlobList) GetBlobs() []*BlobEntry {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+type BlobEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`                // bytes
+	UsedS         int64                  `protobuf:"varint,3,opt,name=used_s,json=usedS,proto3" json:"used_s,omitempty"` // unix seconds of the last use
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobEntry) Reset() {
+	*x = BlobEntry{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobEntry) ProtoMessage() {}
+
+func (x *BlobEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
+func (*BlobEntry) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *BlobEntry) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BlobEntry) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BlobEntry) GetUsedS() int64 {
+	if x != nil {
+		return x.UsedS
+	}
+	return 0
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -7658,7 +7953,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7670,7 +7965,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7739,7 +8034,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7751,7 +8046,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7804,7 +8099,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7816,7 +8111,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7901,7 +8196,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7913,7 +8208,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8708,7 +9003,26 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\bdns_name\x18\t \x01(\tR\adnsName\":\n" +
 	"\fEndpointPort\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\rR\x06number*\xa3\x02\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"O\n" +
+	"\vBlobRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\rR\x03uid\"v\n" +
+	"\bBlobPart\x12\x1a\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x14\n" +
+	"\x05chunk\x18\x03 \x01(\rR\x05chunk\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\";\n" +
+	"\vBlobMissing\x12\x16\n" +
+	"\x06chunks\x18\x01 \x03(\rR\x06chunks\x12\x14\n" +
+	"\x05whole\x18\x02 \x01(\bR\x05whole\"7\n" +
+	"\bBlobList\x12+\n" +
+	"\x05blobs\x18\x01 \x03(\v2\x15.roost.wire.BlobEntryR\x05blobs\"N\n" +
+	"\tBlobEntry\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x15\n" +
+	"\x06used_s\x18\x03 \x01(\x03R\x05usedS*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -8741,7 +9055,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -8834,93 +9148,99 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*EndpointKey)(nil),           // 88: roost.wire.EndpointKey
 	(*ServiceEndpoint)(nil),       // 89: roost.wire.ServiceEndpoint
 	(*EndpointPort)(nil),          // 90: roost.wire.EndpointPort
-	nil,                           // 91: roost.wire.JobStatus.CountsEntry
-	nil,                           // 92: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 93: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 94: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 95: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 96: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 97: roost.wire.Placed.Gpu
+	(*BlobRequest)(nil),           // 91: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 92: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 93: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 94: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 95: roost.wire.BlobEntry
+	nil,                           // 96: roost.wire.JobStatus.CountsEntry
+	nil,                           // 97: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 98: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 99: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 100: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 101: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 102: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
-	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	8,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	7,  // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
-	6,  // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
-	14, // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
-	15, // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
-	16, // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
-	19, // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	36, // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	24, // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	38, // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	27, // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	26, // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	29, // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	28, // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	35, // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	91, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	3,  // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	5,  // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	8,  // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	78, // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	37, // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	49, // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	48, // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	9,  // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	47, // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	53, // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	41, // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
-	39, // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
-	40, // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
-	3,  // 30: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	92, // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	46, // 32: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	43, // 33: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	42, // 34: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	44, // 35: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	45, // 36: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
-	3,  // 37: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	78, // 38: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,  // 39: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	35, // 40: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	54, // 41: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	51, // 42: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	52, // 43: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	29, // 44: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	93, // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	29, // 46: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	94, // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	35, // 48: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	38, // 49: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	38, // 50: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	38, // 51: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	62, // 52: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	95, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	96, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,  // 55: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	65, // 56: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	7,  // 57: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	70, // 58: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	71, // 59: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	68, // 60: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	69, // 61: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	70, // 62: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	71, // 63: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	69, // 64: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	97, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	79, // 66: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,  // 67: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	89, // 68: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	88, // 69: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	88, // 70: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	90, // 71: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	2,  // 72: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
+	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	7,   // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
+	6,   // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
+	14,  // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
+	15,  // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
+	16,  // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
+	19,  // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	36,  // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	24,  // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	38,  // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	27,  // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	26,  // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	29,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	28,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	35,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	96,  // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	78,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	37,  // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	49,  // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	48,  // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	9,   // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
+	47,  // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	53,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	41,  // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	39,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
+	40,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
+	3,   // 30: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	97,  // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	46,  // 32: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	43,  // 33: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	42,  // 34: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	44,  // 35: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	45,  // 36: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,   // 37: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	78,  // 38: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 39: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	35,  // 40: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	54,  // 41: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	51,  // 42: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	52,  // 43: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	29,  // 44: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	98,  // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	29,  // 46: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	99,  // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	35,  // 48: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	38,  // 49: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	38,  // 50: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	38,  // 51: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	62,  // 52: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	100, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	101, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 55: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	65,  // 56: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	7,   // 57: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	70,  // 58: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	71,  // 59: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	68,  // 60: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	69,  // 61: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	70,  // 62: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	71,  // 63: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	69,  // 64: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	102, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	79,  // 66: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,   // 67: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 68: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	88,  // 69: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	88,  // 70: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	90,  // 71: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	95,  // 72: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	2,   // 73: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	74,  // [74:74] is the sub-list for method output_type
+	74,  // [74:74] is the sub-list for method input_type
+	74,  // [74:74] is the sub-list for extension type_name
+	74,  // [74:74] is the sub-list for extension extendee
+	0,   // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -8939,7 +9259,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   95,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -28,6 +28,22 @@ func (c *ScheddClient) KeepScript(ctx context.Context) (Sender[ScriptChunk, Scri
 	return Sender[ScriptChunk, ScriptReply]{s}, err
 }
 
+// PutBlob is the method of that name.
+func (c *ScheddClient) PutBlob(ctx context.Context) (Exchange[BlobPart, BlobMissing], error) {
+	s, err := c.conn.NewStream(ctx, schedd+"PutBlob", TwoWay)
+	return Exchange[BlobPart, BlobMissing]{s}, err
+}
+
+// ListBlobs is the method of that name.
+func (c *ScheddClient) ListBlobs(ctx context.Context, req *BlobRequest) (*BlobList, error) {
+	return invoke[BlobList](ctx, c.conn, "ListBlobs", req)
+}
+
+// RemoveBlob is the method of that name.
+func (c *ScheddClient) RemoveBlob(ctx context.Context, req *BlobRequest) (*BlobMissing, error) {
+	return invoke[BlobMissing](ctx, c.conn, "RemoveBlob", req)
+}
+
 // Query is the method of that name.
 func (c *ScheddClient) Query(ctx context.Context, req *QueryRequest) (Receiver[JobStatus], error) {
 	return query[JobStatus](ctx, c.conn, "Query", req)

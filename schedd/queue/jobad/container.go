@@ -79,6 +79,18 @@ func (c *ContainerSpec) CheckPinned() error {
 		"does not say", roost.AttrContainerDigest, roost.Invalid)
 }
 
+// withPackages adds the image to the packages that a job prefers. Machines that have it
+// come first.
+func (c *ContainerSpec) withPackages(packages []string) []string {
+	if c == nil || c.Digest == "" || len(packages) >= maxPackages {
+		return packages
+	}
+	return append(packages, c.Digest)
+}
+
+// maxPackages is how many packages a request may name (package negotiator/match).
+const maxPackages = 64
+
 // words reads a list of texts, which an image may have many of.
 func (r *adReader) words(name string) []string {
 	if !r.has(name) {

@@ -44,8 +44,14 @@ func TestContainer(t *testing.T) {
 	if got := fmt.Sprintf("%+v", *p.Container); got != fmt.Sprintf("%+v", want) {
 		t.Errorf("got %s, want %+v", got, want)
 	}
-	if ad := p.RequestAd("ada", 1000, roost.JobID{}); !strings.Contains(ad, "TARGET.HasContainer") {
-		t.Errorf("the request does not ask for a machine with containers: %s", ad)
+	ask := p.RequestAd("ada", 1000, roost.JobID{})
+	if !strings.Contains(ask, "TARGET.HasContainer") {
+		t.Errorf("the request does not ask for a machine with containers: %s", ask)
+	}
+	if request, err := classad.Parse(ask); err != nil {
+		t.Error(err)
+	} else if list, _ := request.Strings(roost.AttrPackages); len(list) != 1 || list[0] != want.Digest {
+		t.Errorf("the request prefers machines with %v, want the image", list)
 	}
 	for name, source := range map[string]string{
 		roost.AttrContainerDigest: `"md5:1"`, roost.AttrContainerSize: "-1", roost.AttrContainerWorkdir: `"work"`,

@@ -142,7 +142,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
 	}
 	p.FromQsub, p.ScriptFile, p.softConstraints = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, ""),
-		r.softConstraints()
+		r.softConstraints(p.Container)
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	r.requireProgram(&p)
