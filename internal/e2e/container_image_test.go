@@ -110,9 +110,41 @@ func TestContainerImage(t *testing.T) {
 	p.mustRun(t, "wait", "2")
 	p.expect("entered\nblue\n", 0, "logs", "2")
 
+	p.checkResume(head)
 	missing := p.write("missing.hcl",
 		"job \"missing\" {\n  image = \"docker-archive:none.tar\"\n  command = [\"true\"]\n}\n")
 	p.expect("none.tar", 66, "submit", missing)
 	p.expect("did you mean: roost image pull", 64, "image", "pul", archive)
 	p.expect(`"blue" is no digest; roost image list shows them`, 64, "image", "rm", "blue")
+}
+
+// checkResume holds a task in an image, which leaves with a checkpoint, and releases it.
+// It goes on upon the same image, with the file of it that it had open.
+func (p *containerPool) checkResume(head string) {
+	p.t.Helper()
+	job := p.write("counts.hcl", "job \"counts\" {\n"+head+`  script = <<-END
+    exec 3</name
+    n=0
+    echo up
+    until [ -e go ]; do n=$((n+1)); echo $n >count; done
+    read text <&3
+    echo "$text"
+  END
+}
+`)
+	ads, _, _ := p.Command(p.t.Context(), "ads", "--constraint", "HasCheckpoint")
+	if !strings.Contains(ads, "n1") {
+		p.t.Logf("not tested: this machine takes no checkpoints: %s", ads)
+		return
+	}
+	p.mustRun(p.t, "submit", job)
+	p.awaitOutput(p.t, "up", "logs", "@counts")
+	p.mustRun(p.t, "hold", "@counts")
+	p.awaitOutput(p.t, "held", "jobs", "@counts")
+	p.expect("checkpoint 1", 0, "show", "@counts")
+	p.write("go", "")
+	p.mustRun(p.t, "release", "@counts")
+	p.awaitSuccess(p.t, "counts")
+	p.expect("up\nfrom the image\n", 0, "logs", "@counts")
+	p.expect("from checkpoint 1 of attempt 1", 0, "show", "@counts")
 }
