@@ -61,6 +61,8 @@ func CallRules() []CallRule {
 
 		{peer.Schedd, "Startd", peer.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
 
+		{peer.Startd, "Startd", peer.Startd, ProofByName, "nothing: each chunk is compared with its digest"},
+
 		{peer.Startd, "CheckpointServer", peer.CheckpointServer, ProofByRole,
 			"nothing: an image is authenticated with the job's key"},
 		{peer.Schedd, "CheckpointServer", peer.CheckpointServer, ProofByRole, "nothing"},

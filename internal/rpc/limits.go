@@ -215,6 +215,7 @@ func machineSizes() map[string]int {
 		startd + "PutImage":   ordinaryMessageSize,
 		startd + "Shell":      ordinaryMessageSize,
 		startd + "Reach":      ordinaryMessageSize, // a command of 1 MiB, and its output
+		startd + "GetChunks":  smallMessageSize,
 
 		guard + "Watch":   ordinaryMessageSize,
 		guard + "Pause":   smallMessageSize,
@@ -232,6 +233,7 @@ func machineSizes() map[string]int {
 		images + "PutBlob":     ordinaryMessageSize, // parts of 256 KiB, and a manifest
 		images + "ListBlobs":   smallMessageSize,
 		images + "RemoveBlob":  smallMessageSize,
+		images + "PlanChunks":  smallMessageSize, // a bit for each chunk, and the digests of 256 blobs
 		images + "Remove":      smallMessageSize,
 	}
 }

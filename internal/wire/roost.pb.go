@@ -280,6 +280,67 @@ func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{84, 0}
 }
 
+type ChunkResult_Outcome int32
+
+const (
+	ChunkResult_OUTCOME_UNKNOWN   ChunkResult_Outcome = 0
+	ChunkResult_OUTCOME_ARRIVED   ChunkResult_Outcome = 1
+	ChunkResult_OUTCOME_DAMAGED   ChunkResult_Outcome = 2 // other bytes than those of the digest
+	ChunkResult_OUTCOME_SLOW      ChunkResult_Outcome = 3 // nothing came in time, or it was not reached
+	ChunkResult_OUTCOME_BUSY      ChunkResult_Outcome = 4 // it serves as many as it may
+	ChunkResult_OUTCOME_MISSING   ChunkResult_Outcome = 5 // it has no such chunk
+	ChunkResult_OUTCOME_ABANDONED ChunkResult_Outcome = 6 // the caller wants it no more
+)
+
+// Enum value maps for ChunkResult_Outcome.
+var (
+	ChunkResult_Outcome_name = map[int32]string{
+		0: "OUTCOME_UNKNOWN",
+		1: "OUTCOME_ARRIVED",
+		2: "OUTCOME_DAMAGED",
+		3: "OUTCOME_SLOW",
+		4: "OUTCOME_BUSY",
+		5: "OUTCOME_MISSING",
+		6: "OUTCOME_ABANDONED",
+	}
+	ChunkResult_Outcome_value = map[string]int32{
+		"OUTCOME_UNKNOWN":   0,
+		"OUTCOME_ARRIVED":   1,
+		"OUTCOME_DAMAGED":   2,
+		"OUTCOME_SLOW":      3,
+		"OUTCOME_BUSY":      4,
+		"OUTCOME_MISSING":   5,
+		"OUTCOME_ABANDONED": 6,
+	}
+)
+
+func (x ChunkResult_Outcome) Enum() *ChunkResult_Outcome {
+	p := new(ChunkResult_Outcome)
+	*p = x
+	return p
+}
+
+func (x ChunkResult_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChunkResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[5].Descriptor()
+}
+
+func (ChunkResult_Outcome) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[5]
+}
+
+func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChunkResult_Outcome.Descriptor instead.
+func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{90, 0}
+}
+
 type IdleSource_Health int32
 
 const (
@@ -313,11 +374,11 @@ func (x IdleSource_Health) String() string {
 }
 
 func (IdleSource_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[5].Descriptor()
+	return file_roost_proto_enumTypes[6].Descriptor()
 }
 
 func (IdleSource_Health) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[5]
+	return &file_roost_proto_enumTypes[6]
 }
 
 func (x IdleSource_Health) Number() protoreflect.EnumNumber {
@@ -326,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124, 0}
+	return file_roost_proto_rawDescGZIP(), []int{128, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -7981,6 +8042,305 @@ func (x *SignedImageRight) GetCertificates() [][]byte {
 	return nil
 }
 
+// ChunkPlanRequest is what a machine has of a blob, and asks for more.
+type ChunkPlanRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`                            // empty: it only reports the blobs that it has whole
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`                                // of its certificate
+	Machine       string                 `protobuf:"bytes,3,opt,name=machine,proto3" json:"machine,omitempty"`                          // the name of its startd
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`                          // where others fetch its chunks; empty: it serves none
+	Rack          string                 `protobuf:"bytes,5,opt,name=rack,proto3" json:"rack,omitempty"`                                // empty: unknown
+	Have          []byte                 `protobuf:"bytes,6,opt,name=have,proto3" json:"have,omitempty"`                                // chunk i is bit i%8 of byte i/8, the lowest first
+	Streams       uint32                 `protobuf:"varint,7,opt,name=streams,proto3" json:"streams,omitempty"`                         // how many more sources it can use; 0: it only reports
+	Results       []*ChunkResult         `protobuf:"bytes,8,rep,name=results,proto3" json:"results,omitempty"`                          // of the sources that have ended since
+	ListsWhole    bool                   `protobuf:"varint,9,opt,name=lists_whole,json=listsWhole,proto3" json:"lists_whole,omitempty"` // whole lists all blobs that it has whole
+	Whole         []string               `protobuf:"bytes,10,rep,name=whole,proto3" json:"whole,omitempty"`                             // digests
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkPlanRequest) Reset() {
+	*x = ChunkPlanRequest{}
+	mi := &file_roost_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkPlanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkPlanRequest) ProtoMessage() {}
+
+func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
+func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *ChunkPlanRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ChunkPlanRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ChunkPlanRequest) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *ChunkPlanRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ChunkPlanRequest) GetRack() string {
+	if x != nil {
+		return x.Rack
+	}
+	return ""
+}
+
+func (x *ChunkPlanRequest) GetHave() []byte {
+	if x != nil {
+		return x.Have
+	}
+	return nil
+}
+
+func (x *ChunkPlanRequest) GetStreams() uint32 {
+	if x != nil {
+		return x.Streams
+	}
+	return 0
+}
+
+func (x *ChunkPlanRequest) GetResults() []*ChunkResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *ChunkPlanRequest) GetListsWhole() bool {
+	if x != nil {
+		return x.ListsWhole
+	}
+	return false
+}
+
+func (x *ChunkPlanRequest) GetWhole() []string {
+	if x != nil {
+		return x.Whole
+	}
+	return nil
+}
+
+// ChunkResult is how a source of a plan did.
+type ChunkResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Machine       string                 `protobuf:"bytes,2,opt,name=machine,proto3" json:"machine,omitempty"` // empty: the server
+	Outcome       ChunkResult_Outcome    `protobuf:"varint,3,opt,name=outcome,proto3,enum=roost.wire.ChunkResult_Outcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkResult) Reset() {
+	*x = ChunkResult{}
+	mi := &file_roost_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkResult) ProtoMessage() {}
+
+func (x *ChunkResult) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
+func (*ChunkResult) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *ChunkResult) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ChunkResult) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *ChunkResult) GetOutcome() ChunkResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return ChunkResult_OUTCOME_UNKNOWN
+}
+
+type ChunkPlan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sources       []*ChunkSource         `protobuf:"bytes,1,rep,name=sources,proto3" json:"sources,omitempty"`
+	WaitMs        uint32                 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // when to ask again if no source ends before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkPlan) Reset() {
+	*x = ChunkPlan{}
+	mi := &file_roost_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkPlan) ProtoMessage() {}
+
+func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
+func (*ChunkPlan) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *ChunkPlan) GetSources() []*ChunkSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *ChunkPlan) GetWaitMs() uint32 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+// ChunkSource is a machine, and the chunks that are fetched from it.
+type ChunkSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`       // which is in its certificate
+	Machine       string                 `protobuf:"bytes,2,opt,name=machine,proto3" json:"machine,omitempty"` // empty: the server itself
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Chunks        []uint32               `protobuf:"varint,4,rep,packed,name=chunks,proto3" json:"chunks,omitempty"` // in this order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkSource) Reset() {
+	*x = ChunkSource{}
+	mi := &file_roost_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkSource) ProtoMessage() {}
+
+func (x *ChunkSource) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
+func (*ChunkSource) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *ChunkSource) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ChunkSource) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *ChunkSource) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ChunkSource) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
 type BlobManifest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // as package internal/store encodes it
@@ -7990,7 +8350,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8002,7 +8362,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8015,7 +8375,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8038,7 +8398,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8050,7 +8410,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8063,7 +8423,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8106,7 +8466,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8118,7 +8478,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8131,7 +8491,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8171,7 +8531,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8183,7 +8543,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8196,7 +8556,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8215,7 +8575,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8227,7 +8587,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8240,7 +8600,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8259,7 +8619,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8271,7 +8631,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8284,7 +8644,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8306,7 +8666,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8318,7 +8678,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8331,7 +8691,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8371,7 +8731,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8383,7 +8743,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8396,7 +8756,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8415,7 +8775,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8427,7 +8787,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8440,7 +8800,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8465,7 +8825,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8477,7 +8837,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8490,7 +8850,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8540,7 +8900,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8552,7 +8912,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8565,7 +8925,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8821,7 +9181,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8833,7 +9193,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8846,7 +9206,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -8910,7 +9270,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8922,7 +9282,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8935,7 +9295,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -8965,7 +9325,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8977,7 +9337,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8990,7 +9350,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9041,7 +9401,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9053,7 +9413,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9066,7 +9426,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9154,7 +9514,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9166,7 +9526,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9179,7 +9539,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9237,7 +9597,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9249,7 +9609,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9262,7 +9622,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9361,7 +9721,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9373,7 +9733,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9386,7 +9746,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9416,7 +9776,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9428,7 +9788,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9441,7 +9801,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9485,7 +9845,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9497,7 +9857,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9510,7 +9870,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9596,7 +9956,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9608,7 +9968,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9621,7 +9981,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -9662,7 +10022,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9674,7 +10034,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9687,7 +10047,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -9732,7 +10092,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9744,7 +10104,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9757,7 +10117,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -9873,7 +10233,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9885,7 +10245,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9898,7 +10258,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -9945,7 +10305,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9957,7 +10317,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9970,7 +10330,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9994,7 +10354,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10006,7 +10366,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10019,7 +10379,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10060,7 +10420,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10072,7 +10432,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10085,7 +10445,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10111,7 +10471,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10123,7 +10483,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10136,7 +10496,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10159,7 +10519,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10171,7 +10531,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10184,7 +10544,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10244,7 +10604,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10256,7 +10616,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10269,7 +10629,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10353,7 +10713,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10365,7 +10725,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10378,7 +10738,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10405,7 +10765,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10417,7 +10777,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10430,7 +10790,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10459,7 +10819,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10471,7 +10831,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10484,7 +10844,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10532,7 +10892,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10544,7 +10904,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10557,7 +10917,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10661,7 +11021,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10673,7 +11033,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10686,7 +11046,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10829,7 +11189,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10841,7 +11201,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10854,7 +11214,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10904,7 +11264,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10916,7 +11276,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10929,7 +11289,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10980,7 +11340,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10992,7 +11352,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11005,7 +11365,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11083,7 +11443,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11095,7 +11455,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11108,7 +11468,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11148,7 +11508,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11160,7 +11520,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11173,7 +11533,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11242,7 +11602,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11254,7 +11614,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11267,7 +11627,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11292,7 +11652,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11304,7 +11664,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11317,7 +11677,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type OwnerReply struct {
@@ -11331,7 +11691,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11343,7 +11703,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11356,7 +11716,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11388,7 +11748,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11400,7 +11760,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11413,7 +11773,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type MineReply struct {
@@ -11427,7 +11787,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11439,7 +11799,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11452,7 +11812,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11490,7 +11850,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11502,7 +11862,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11515,7 +11875,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11554,7 +11914,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11566,7 +11926,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11579,7 +11939,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type GreetRequest struct {
@@ -11590,7 +11950,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11602,7 +11962,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11615,7 +11975,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type GreetReply struct {
@@ -11628,7 +11988,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11640,7 +12000,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11653,7 +12013,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11685,7 +12045,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11697,7 +12057,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11710,7 +12070,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11766,7 +12126,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11778,7 +12138,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11791,7 +12151,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11873,7 +12233,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11885,7 +12245,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11898,7 +12258,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11917,7 +12277,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11929,7 +12289,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11942,7 +12302,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11960,7 +12320,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11972,7 +12332,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11985,7 +12345,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 type LeaveReply struct {
@@ -11996,7 +12356,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12008,7 +12368,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12021,7 +12381,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type RevokedRequest struct {
@@ -12033,7 +12393,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12045,7 +12405,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12058,7 +12418,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12077,7 +12437,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12089,7 +12449,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12102,7 +12462,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12123,7 +12483,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12135,7 +12495,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12148,7 +12508,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12183,7 +12543,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12195,7 +12555,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12208,7 +12568,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12248,7 +12608,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12260,7 +12620,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12273,7 +12633,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12341,7 +12701,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12353,7 +12713,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12366,7 +12726,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12385,7 +12745,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12397,7 +12757,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12410,7 +12770,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12428,7 +12788,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12440,7 +12800,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12453,7 +12813,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 type MembersReply struct {
@@ -12466,7 +12826,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12478,7 +12838,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12491,7 +12851,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12524,7 +12884,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12536,7 +12896,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12549,7 +12909,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12618,7 +12978,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12630,7 +12990,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12643,7 +13003,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12669,7 +13029,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12681,7 +13041,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12694,7 +13054,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12714,7 +13074,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12726,7 +13086,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12739,7 +13099,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -12768,7 +13128,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12780,7 +13140,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12793,7 +13153,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -12827,7 +13187,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12839,7 +13199,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12852,7 +13212,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -12877,7 +13237,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12889,7 +13249,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12902,7 +13262,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -12956,7 +13316,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12968,7 +13328,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12981,7 +13341,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13000,7 +13360,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13012,7 +13372,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13025,7 +13385,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13053,7 +13413,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13065,7 +13425,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13078,7 +13438,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -13832,7 +14192,40 @@ const file_roost_proto_rawDesc = "" +
 	"\x10SignedImageRight\x12\x14\n" +
 	"\x05right\x18\x01 \x01(\fR\x05right\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\"\n" +
-	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"*\n" +
+	"\fcertificates\x18\x03 \x03(\fR\fcertificates\"\x9e\x02\n" +
+	"\x10ChunkPlanRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
+	"\amachine\x18\x03 \x01(\tR\amachine\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04rack\x18\x05 \x01(\tR\x04rack\x12\x12\n" +
+	"\x04have\x18\x06 \x01(\fR\x04have\x12\x18\n" +
+	"\astreams\x18\a \x01(\rR\astreams\x121\n" +
+	"\aresults\x18\b \x03(\v2\x17.roost.wire.ChunkResultR\aresults\x12\x1f\n" +
+	"\vlists_whole\x18\t \x01(\bR\n" +
+	"listsWhole\x12\x14\n" +
+	"\x05whole\x18\n" +
+	" \x03(\tR\x05whole\"\x91\x02\n" +
+	"\vChunkResult\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\amachine\x18\x02 \x01(\tR\amachine\x129\n" +
+	"\aoutcome\x18\x03 \x01(\x0e2\x1f.roost.wire.ChunkResult.OutcomeR\aoutcome\"\x98\x01\n" +
+	"\aOutcome\x12\x13\n" +
+	"\x0fOUTCOME_UNKNOWN\x10\x00\x12\x13\n" +
+	"\x0fOUTCOME_ARRIVED\x10\x01\x12\x13\n" +
+	"\x0fOUTCOME_DAMAGED\x10\x02\x12\x10\n" +
+	"\fOUTCOME_SLOW\x10\x03\x12\x10\n" +
+	"\fOUTCOME_BUSY\x10\x04\x12\x13\n" +
+	"\x0fOUTCOME_MISSING\x10\x05\x12\x15\n" +
+	"\x11OUTCOME_ABANDONED\x10\x06\"W\n" +
+	"\tChunkPlan\x121\n" +
+	"\asources\x18\x01 \x03(\v2\x17.roost.wire.ChunkSourceR\asources\x12\x17\n" +
+	"\await_ms\x18\x02 \x01(\rR\x06waitMs\"m\n" +
+	"\vChunkSource\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\amachine\x18\x02 \x01(\tR\amachine\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06chunks\x18\x04 \x03(\rR\x06chunks\"*\n" +
 	"\fBlobManifest\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"`\n" +
 	"\bUserFile\x12\x12\n" +
@@ -14303,7 +14696,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
 	"\x06Status\x12\x18.roost.wire.CellQuestion\x1a\x16.roost.wire.CellStatus\x126\n" +
 	"\x03Add\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged\x129\n" +
-	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xec\x03\n" +
+	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xaa\x04\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -14313,7 +14706,8 @@ const file_roost_proto_rawDesc = "" +
 	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
-	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\xcf\x05\n" +
+	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x01\x12<\n" +
+	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\x92\x06\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
@@ -14326,7 +14720,9 @@ const file_roost_proto_rawDesc = "" +
 	"\aPutBlob\x12\x14.roost.wire.BlobPart\x1a\x17.roost.wire.BlobMissing(\x010\x01\x12:\n" +
 	"\tListBlobs\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobList\x12>\n" +
 	"\n" +
-	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing2\xb6\x02\n" +
+	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12A\n" +
+	"\n" +
+	"PlanChunks\x12\x1c.roost.wire.ChunkPlanRequest\x1a\x15.roost.wire.ChunkPlan2\xb6\x02\n" +
 	"\x05Guard\x12<\n" +
 	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
@@ -14364,610 +14760,622 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 167)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 171)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
 	(Outcome_Verdict)(0),                    // 2: roost.wire.Outcome.Verdict
 	(HealthCheck_Kind)(0),                   // 3: roost.wire.HealthCheck.Kind
 	(CheckpointPolicy_Method)(0),            // 4: roost.wire.CheckpointPolicy.Method
-	(IdleSource_Health)(0),                  // 5: roost.wire.IdleSource.Health
-	(*WaitsRequest)(nil),                    // 6: roost.wire.WaitsRequest
-	(*NeighbourWatch)(nil),                  // 7: roost.wire.NeighbourWatch
-	(*NeighbourShell)(nil),                  // 8: roost.wire.NeighbourShell
-	(*NeighbourLogs)(nil),                   // 9: roost.wire.NeighbourLogs
-	(*NeighbourSubmit)(nil),                 // 10: roost.wire.NeighbourSubmit
-	(*CellHistoryRequest)(nil),              // 11: roost.wire.CellHistoryRequest
-	(*CellHistoryRecord)(nil),               // 12: roost.wire.CellHistoryRecord
-	(*NeighbourAct)(nil),                    // 13: roost.wire.NeighbourAct
-	(*NeighbourQuery)(nil),                  // 14: roost.wire.NeighbourQuery
-	(*AdUpdate)(nil),                        // 15: roost.wire.AdUpdate
-	(*AdAck)(nil),                           // 16: roost.wire.AdAck
-	(*WatchAds)(nil),                        // 17: roost.wire.WatchAds
-	(*AdDelta)(nil),                         // 18: roost.wire.AdDelta
-	(*SecretsRequest)(nil),                  // 19: roost.wire.SecretsRequest
-	(*SecretText)(nil),                      // 20: roost.wire.SecretText
-	(*SecretsReply)(nil),                    // 21: roost.wire.SecretsReply
-	(*SealingKeys)(nil),                     // 22: roost.wire.SealingKeys
-	(*SealingKey)(nil),                      // 23: roost.wire.SealingKey
-	(*WatchLeader)(nil),                     // 24: roost.wire.WatchLeader
-	(*LeaderNews)(nil),                      // 25: roost.wire.LeaderNews
-	(*FromSchedd)(nil),                      // 26: roost.wire.FromSchedd
-	(*Told)(nil),                            // 27: roost.wire.Told
-	(*PolicySeen)(nil),                      // 28: roost.wire.PolicySeen
-	(*ScheddHello)(nil),                     // 29: roost.wire.ScheddHello
-	(*HeldGrant)(nil),                       // 30: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),                   // 31: roost.wire.RequestUpdate
-	(*Proposal)(nil),                        // 32: roost.wire.Proposal
-	(*GrantResult)(nil),                     // 33: roost.wire.GrantResult
-	(*Outcome)(nil),                         // 34: roost.wire.Outcome
-	(*WhyWaiting)(nil),                      // 35: roost.wire.WhyWaiting
-	(*Demand)(nil),                          // 36: roost.wire.Demand
-	(*Admit)(nil),                           // 37: roost.wire.Admit
-	(*Admitted)(nil),                        // 38: roost.wire.Admitted
-	(*Policy)(nil),                          // 39: roost.wire.Policy
-	(*CapabilityHolders)(nil),               // 40: roost.wire.CapabilityHolders
-	(*DrainedNode)(nil),                     // 41: roost.wire.DrainedNode
-	(*Names)(nil),                           // 42: roost.wire.Names
-	(*JobQueue)(nil),                        // 43: roost.wire.JobQueue
-	(*Roll)(nil),                            // 44: roost.wire.Roll
-	(*Extent)(nil),                          // 45: roost.wire.Extent
-	(*Usage)(nil),                           // 46: roost.wire.Usage
-	(*ToSchedd)(nil),                        // 47: roost.wire.ToSchedd
-	(*Room)(nil),                            // 48: roost.wire.Room
-	(*Kept)(nil),                            // 49: roost.wire.Kept
-	(*KeptNode)(nil),                        // 50: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),                 // 51: roost.wire.NegotiatorHello
-	(*Grant)(nil),                           // 52: roost.wire.Grant
-	(*Unplaced)(nil),                        // 53: roost.wire.Unplaced
-	(*CellQuestion)(nil),                    // 54: roost.wire.CellQuestion
-	(*CellStatus)(nil),                      // 55: roost.wire.CellStatus
-	(*CellMember)(nil),                      // 56: roost.wire.CellMember
-	(*CellChanged)(nil),                     // 57: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),                    // 58: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),                    // 59: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),                    // 60: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),                   // 61: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 62: roost.wire.ToStartd
-	(*Resize)(nil),                          // 63: roost.wire.Resize
-	(*Resized)(nil),                         // 64: roost.wire.Resized
-	(*PlaceSecrets)(nil),                    // 65: roost.wire.PlaceSecrets
-	(*HoldChecks)(nil),                      // 66: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 67: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 68: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 69: roost.wire.PortRequest
-	(*Activate)(nil),                        // 70: roost.wire.Activate
-	(*Launch)(nil),                          // 71: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 72: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 73: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 74: roost.wire.Freeze
-	(*Signal)(nil),                          // 75: roost.wire.Signal
-	(*Limit)(nil),                           // 76: roost.wire.Limit
-	(*HostFiles)(nil),                       // 77: roost.wire.HostFiles
-	(*Message)(nil),                         // 78: roost.wire.Message
-	(*Program)(nil),                         // 79: roost.wire.Program
-	(*Container)(nil),                       // 80: roost.wire.Container
-	(*ContainerMount)(nil),                  // 81: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 82: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 83: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 84: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 85: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 86: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 87: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 88: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 89: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 90: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 91: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 92: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 93: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 94: roost.wire.SignedImageRight
-	(*BlobManifest)(nil),                    // 95: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 96: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 97: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 98: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 99: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 100: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 101: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 102: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 103: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 104: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 105: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 106: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 107: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 108: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 109: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 110: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 111: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 112: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 113: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 114: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 115: roost.wire.InputReady
-	(*Started)(nil),                         // 116: roost.wire.Started
-	(*Exited)(nil),                          // 117: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 118: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 119: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 120: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 121: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 122: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 123: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 124: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 125: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 126: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 127: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 128: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 129: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 130: roost.wire.IdleSource
-	(*Pause)(nil),                           // 131: roost.wire.Pause
-	(*GuardReport)(nil),                     // 132: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 133: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 134: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 135: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 136: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 137: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 138: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 139: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 140: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 141: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 142: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 143: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 144: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 145: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 146: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 147: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 148: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 149: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 150: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 151: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 152: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 153: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 154: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 155: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 156: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 157: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 158: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 159: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 160: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 161: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 162: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 163: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 164: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 165: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 166: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 167: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 168: roost.wire.FeedBatch
-	nil,                                     // 169: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 170: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 171: roost.wire.Extent.WordsEntry
-	nil,                                     // 172: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 173: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 174: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 175: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 176: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 177: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 178: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 179: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 180: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 181: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 182: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 183: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 184: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 185: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 186: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 187: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 188: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 189: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 190: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 191: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 192: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 193: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 194: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 195: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 196: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 197: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 198: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 199: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 200: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 201: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 202: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 203: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 204: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 205: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 206: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 207: roost.wire.BlobRequest
-	(*scheddapi.SubmitReply)(nil),           // 208: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 209: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 210: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 211: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 212: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 213: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 214: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 215: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 216: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 217: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 218: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 219: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 220: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 221: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 222: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 223: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 224: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 225: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 226: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 227: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 228: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 229: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 230: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 231: roost.wire.BlobList
-	(*scheddapi.WaitSummary)(nil),           // 232: roost.wire.WaitSummary
+	(ChunkResult_Outcome)(0),                // 5: roost.wire.ChunkResult.Outcome
+	(IdleSource_Health)(0),                  // 6: roost.wire.IdleSource.Health
+	(*WaitsRequest)(nil),                    // 7: roost.wire.WaitsRequest
+	(*NeighbourWatch)(nil),                  // 8: roost.wire.NeighbourWatch
+	(*NeighbourShell)(nil),                  // 9: roost.wire.NeighbourShell
+	(*NeighbourLogs)(nil),                   // 10: roost.wire.NeighbourLogs
+	(*NeighbourSubmit)(nil),                 // 11: roost.wire.NeighbourSubmit
+	(*CellHistoryRequest)(nil),              // 12: roost.wire.CellHistoryRequest
+	(*CellHistoryRecord)(nil),               // 13: roost.wire.CellHistoryRecord
+	(*NeighbourAct)(nil),                    // 14: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),                  // 15: roost.wire.NeighbourQuery
+	(*AdUpdate)(nil),                        // 16: roost.wire.AdUpdate
+	(*AdAck)(nil),                           // 17: roost.wire.AdAck
+	(*WatchAds)(nil),                        // 18: roost.wire.WatchAds
+	(*AdDelta)(nil),                         // 19: roost.wire.AdDelta
+	(*SecretsRequest)(nil),                  // 20: roost.wire.SecretsRequest
+	(*SecretText)(nil),                      // 21: roost.wire.SecretText
+	(*SecretsReply)(nil),                    // 22: roost.wire.SecretsReply
+	(*SealingKeys)(nil),                     // 23: roost.wire.SealingKeys
+	(*SealingKey)(nil),                      // 24: roost.wire.SealingKey
+	(*WatchLeader)(nil),                     // 25: roost.wire.WatchLeader
+	(*LeaderNews)(nil),                      // 26: roost.wire.LeaderNews
+	(*FromSchedd)(nil),                      // 27: roost.wire.FromSchedd
+	(*Told)(nil),                            // 28: roost.wire.Told
+	(*PolicySeen)(nil),                      // 29: roost.wire.PolicySeen
+	(*ScheddHello)(nil),                     // 30: roost.wire.ScheddHello
+	(*HeldGrant)(nil),                       // 31: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),                   // 32: roost.wire.RequestUpdate
+	(*Proposal)(nil),                        // 33: roost.wire.Proposal
+	(*GrantResult)(nil),                     // 34: roost.wire.GrantResult
+	(*Outcome)(nil),                         // 35: roost.wire.Outcome
+	(*WhyWaiting)(nil),                      // 36: roost.wire.WhyWaiting
+	(*Demand)(nil),                          // 37: roost.wire.Demand
+	(*Admit)(nil),                           // 38: roost.wire.Admit
+	(*Admitted)(nil),                        // 39: roost.wire.Admitted
+	(*Policy)(nil),                          // 40: roost.wire.Policy
+	(*CapabilityHolders)(nil),               // 41: roost.wire.CapabilityHolders
+	(*DrainedNode)(nil),                     // 42: roost.wire.DrainedNode
+	(*Names)(nil),                           // 43: roost.wire.Names
+	(*JobQueue)(nil),                        // 44: roost.wire.JobQueue
+	(*Roll)(nil),                            // 45: roost.wire.Roll
+	(*Extent)(nil),                          // 46: roost.wire.Extent
+	(*Usage)(nil),                           // 47: roost.wire.Usage
+	(*ToSchedd)(nil),                        // 48: roost.wire.ToSchedd
+	(*Room)(nil),                            // 49: roost.wire.Room
+	(*Kept)(nil),                            // 50: roost.wire.Kept
+	(*KeptNode)(nil),                        // 51: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),                 // 52: roost.wire.NegotiatorHello
+	(*Grant)(nil),                           // 53: roost.wire.Grant
+	(*Unplaced)(nil),                        // 54: roost.wire.Unplaced
+	(*CellQuestion)(nil),                    // 55: roost.wire.CellQuestion
+	(*CellStatus)(nil),                      // 56: roost.wire.CellStatus
+	(*CellMember)(nil),                      // 57: roost.wire.CellMember
+	(*CellChanged)(nil),                     // 58: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),                    // 59: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),                    // 60: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),                    // 61: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),                   // 62: roost.wire.ReplicaMember
+	(*ToStartd)(nil),                        // 63: roost.wire.ToStartd
+	(*Resize)(nil),                          // 64: roost.wire.Resize
+	(*Resized)(nil),                         // 65: roost.wire.Resized
+	(*PlaceSecrets)(nil),                    // 66: roost.wire.PlaceSecrets
+	(*HoldChecks)(nil),                      // 67: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 68: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 69: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 70: roost.wire.PortRequest
+	(*Activate)(nil),                        // 71: roost.wire.Activate
+	(*Launch)(nil),                          // 72: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 73: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 74: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 75: roost.wire.Freeze
+	(*Signal)(nil),                          // 76: roost.wire.Signal
+	(*Limit)(nil),                           // 77: roost.wire.Limit
+	(*HostFiles)(nil),                       // 78: roost.wire.HostFiles
+	(*Message)(nil),                         // 79: roost.wire.Message
+	(*Program)(nil),                         // 80: roost.wire.Program
+	(*Container)(nil),                       // 81: roost.wire.Container
+	(*ContainerMount)(nil),                  // 82: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 83: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 84: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 85: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 86: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 87: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 88: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 89: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 90: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 91: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 92: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 93: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 94: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 95: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 96: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 97: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 98: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 99: roost.wire.ChunkSource
+	(*BlobManifest)(nil),                    // 100: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 101: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 102: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 103: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 104: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 105: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 106: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 107: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 108: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 109: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 110: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 111: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 112: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 113: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 114: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 115: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 116: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 117: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 118: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 119: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 120: roost.wire.InputReady
+	(*Started)(nil),                         // 121: roost.wire.Started
+	(*Exited)(nil),                          // 122: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 123: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 124: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 125: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 126: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 127: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 128: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 129: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 130: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 131: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 132: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 133: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 134: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 135: roost.wire.IdleSource
+	(*Pause)(nil),                           // 136: roost.wire.Pause
+	(*GuardReport)(nil),                     // 137: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 138: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 139: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 140: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 141: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 142: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 143: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 144: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 145: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 146: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 147: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 148: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 149: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 150: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 151: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 152: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 153: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 154: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 155: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 156: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 157: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 158: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 159: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 160: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 161: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 162: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 163: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 164: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 165: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 166: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 167: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 168: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 169: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 170: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 171: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 172: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 173: roost.wire.FeedBatch
+	nil,                                     // 174: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 175: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 176: roost.wire.Extent.WordsEntry
+	nil,                                     // 177: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 178: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 179: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 180: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 181: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 182: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 183: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 184: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 185: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 186: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 187: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 188: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 189: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 190: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 191: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 192: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 193: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 194: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 195: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 196: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 197: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 198: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 199: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 200: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 201: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 202: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 203: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 204: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 205: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 206: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 207: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 208: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 209: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 210: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 211: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 212: roost.wire.BlobRequest
+	(*scheddapi.SubmitReply)(nil),           // 213: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 214: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 215: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 216: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 217: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 218: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 219: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 220: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 221: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 222: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 223: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 224: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 225: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 226: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 227: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 228: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 229: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 230: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 231: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 232: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 233: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 234: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 235: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 236: roost.wire.BlobList
+	(*scheddapi.WaitSummary)(nil),           // 237: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	173, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	174, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	175, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	176, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	177, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	178, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	169, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	170, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	20,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
-	20,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
-	23,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
-	29,  // 11: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	31,  // 12: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	33,  // 13: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	46,  // 14: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	35,  // 15: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	36,  // 16: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	37,  // 17: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	34,  // 18: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	27,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	28,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
-	30,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	179, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	178, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	179, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	180, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	181, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	182, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	183, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	174, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	175, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
+	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
+	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
+	30,  // 11: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	32,  // 12: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	34,  // 13: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	47,  // 14: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	36,  // 15: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	37,  // 16: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	38,  // 17: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	35,  // 18: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
+	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	184, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	32,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	179, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	179, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	36,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	43,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	42,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	42,  // 31: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	42,  // 32: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	43,  // 33: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	40,  // 34: roost.wire.Policy.restricted:type_name -> roost.wire.CapabilityHolders
-	41,  // 35: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
-	45,  // 36: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	45,  // 37: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	45,  // 38: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	45,  // 39: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	44,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	44,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	44,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	171, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	172, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	179, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	52,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	53,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	51,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	38,  // 49: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	39,  // 50: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	49,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	48,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	50,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	179, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	180, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	56,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	61,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	67,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	68,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	70,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	101, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	102, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	103, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	104, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	71,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	72,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	73,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	74,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	75,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	78,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	76,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	77,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	66,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	86,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	65,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
-	63,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	181, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	179, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	181, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	179, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	181, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
-	20,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	181, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	179, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	69,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	181, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	79,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	181, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	181, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	181, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	181, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	181, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	181, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	181, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	181, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	90,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	91,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
-	89,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	82,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	80,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
-	81,  // 101: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	88,  // 102: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	85,  // 103: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	87,  // 104: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	83,  // 105: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	181, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	181, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	85,  // 108: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	184, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	184, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	43,  // 31: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	43,  // 32: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	44,  // 33: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	41,  // 34: roost.wire.Policy.restricted:type_name -> roost.wire.CapabilityHolders
+	42,  // 35: roost.wire.Policy.drains:type_name -> roost.wire.DrainedNode
+	46,  // 36: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	46,  // 37: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	46,  // 38: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	46,  // 39: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	176, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	177, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	184, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	39,  // 49: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	40,  // 50: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	184, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	185, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	68,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	69,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	71,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	106, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	107, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	108, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	109, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	72,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	73,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	74,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	75,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	76,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	79,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	77,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	78,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	67,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	87,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	66,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	64,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	186, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	184, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	186, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	184, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	186, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	21,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
+	186, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	184, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	70,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	186, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	80,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
+	186, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	186, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	186, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	186, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	186, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	186, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	186, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	186, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	92,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
+	90,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	83,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	81,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
+	82,  // 101: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	89,  // 102: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	86,  // 103: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	88,  // 104: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	84,  // 105: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	186, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	186, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	86,  // 108: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 109: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 110: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 111: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	181, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	181, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	96,  // 114: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	96,  // 115: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	96,  // 116: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	181, // 117: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	182, // 118: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	181, // 119: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	110, // 120: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	114, // 121: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	116, // 122: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	117, // 123: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	121, // 124: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	122, // 125: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	115, // 126: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	118, // 127: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	119, // 128: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	112, // 129: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	113, // 130: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	106, // 131: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	107, // 132: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	64,  // 133: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	84,  // 134: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	181, // 135: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 136: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	183, // 137: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	181, // 138: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	181, // 139: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	111, // 140: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	179, // 141: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	181, // 142: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	117, // 143: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	184, // 144: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	20,  // 145: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	184, // 146: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	181, // 147: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	184, // 148: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	185, // 149: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	181, // 150: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	181, // 151: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	181, // 152: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	186, // 153: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	123, // 154: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	118, // 155: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	187, // 156: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	181, // 157: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 158: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	120, // 159: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	181, // 160: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	188, // 161: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	187, // 162: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	181, // 163: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	123, // 164: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	125, // 165: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	181, // 166: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	181, // 167: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	130, // 168: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	131, // 169: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 170: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	134, // 171: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	133, // 172: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	131, // 173: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	129, // 174: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	132, // 175: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	154, // 176: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	154, // 177: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	154, // 178: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	159, // 179: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	166, // 180: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	164, // 181: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	165, // 182: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	176, // 183: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	189, // 184: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	190, // 185: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	178, // 186: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	177, // 187: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	173, // 188: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	175, // 189: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	191, // 190: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	192, // 191: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	193, // 192: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	194, // 193: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	174, // 194: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	195, // 195: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	196, // 196: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	197, // 197: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	198, // 198: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	199, // 199: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	200, // 200: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	201, // 201: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	202, // 202: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	203, // 203: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	204, // 204: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	205, // 205: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	206, // 206: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	207, // 207: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	207, // 208: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	14,  // 209: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	191, // 210: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	192, // 211: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	13,  // 212: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	10,  // 213: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	9,   // 214: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	7,   // 215: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	8,   // 216: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	6,   // 217: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	11,  // 218: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	15,  // 219: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	17,  // 220: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	193, // 221: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	205, // 222: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	26,  // 223: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	24,  // 224: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	195, // 225: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	196, // 226: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	19,  // 227: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	22,  // 228: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	58,  // 229: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	59,  // 230: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	54,  // 231: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	56,  // 232: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	56,  // 233: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	62,  // 234: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	124, // 235: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	127, // 236: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	128, // 237: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	92,  // 238: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	124, // 239: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	174, // 240: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	109, // 241: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	124, // 242: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	92,  // 243: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	92,  // 244: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	97,  // 245: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	96,  // 246: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	98,  // 247: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	207, // 248: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	207, // 249: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	206, // 250: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	207, // 251: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	207, // 252: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	132, // 253: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	135, // 254: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	136, // 255: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	138, // 256: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	140, // 257: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	142, // 258: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	144, // 259: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	146, // 260: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	148, // 261: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	150, // 262: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	152, // 263: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	155, // 264: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	157, // 265: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	160, // 266: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	163, // 267: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	167, // 268: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	162, // 269: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	198, // 270: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	199, // 271: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	208, // 272: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	208, // 273: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	209, // 274: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	210, // 275: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	211, // 276: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	212, // 277: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	213, // 278: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	214, // 279: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	215, // 280: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	216, // 281: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	217, // 282: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	218, // 283: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	219, // 284: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	220, // 285: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	221, // 286: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	222, // 287: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	223, // 288: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	224, // 289: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	225, // 290: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	226, // 291: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	227, // 292: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	228, // 293: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	229, // 294: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	230, // 295: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	231, // 296: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	230, // 297: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	210, // 298: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	214, // 299: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	215, // 300: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	211, // 301: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	208, // 302: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	213, // 303: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	212, // 304: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	218, // 305: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	232, // 306: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	12,  // 307: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	16,  // 308: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	18,  // 309: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	216, // 310: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	229, // 311: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	47,  // 312: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	25,  // 313: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	219, // 314: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	220, // 315: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 316: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	22,  // 317: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	58,  // 318: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	60,  // 319: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	55,  // 320: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	57,  // 321: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	57,  // 322: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	105, // 323: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	126, // 324: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	124, // 325: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	213, // 326: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	124, // 327: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	126, // 328: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	218, // 329: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	108, // 330: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	126, // 331: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	124, // 332: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	100, // 333: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	126, // 334: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	97,  // 335: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	99,  // 336: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	95,  // 337: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	206, // 338: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	230, // 339: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	231, // 340: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	230, // 341: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	129, // 342: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	137, // 343: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	137, // 344: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	139, // 345: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	141, // 346: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	143, // 347: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	145, // 348: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	147, // 349: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	149, // 350: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	151, // 351: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	153, // 352: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	156, // 353: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	158, // 354: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	161, // 355: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	168, // 356: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	168, // 357: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	168, // 358: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	222, // 359: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	223, // 360: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	272, // [272:361] is the sub-list for method output_type
-	183, // [183:272] is the sub-list for method input_type
-	183, // [183:183] is the sub-list for extension type_name
-	183, // [183:183] is the sub-list for extension extendee
-	0,   // [0:183] is the sub-list for field type_name
+	186, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	186, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 114: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 115: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	99,  // 116: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	101, // 117: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	101, // 118: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	101, // 119: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	186, // 120: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	187, // 121: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	186, // 122: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	115, // 123: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	119, // 124: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	121, // 125: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	122, // 126: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	126, // 127: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	127, // 128: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	120, // 129: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	123, // 130: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	124, // 131: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	117, // 132: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	118, // 133: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	111, // 134: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	112, // 135: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	65,  // 136: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	85,  // 137: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	186, // 138: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 139: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	188, // 140: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	186, // 141: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	186, // 142: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	116, // 143: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	184, // 144: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	186, // 145: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	122, // 146: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	189, // 147: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 148: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	189, // 149: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	186, // 150: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	189, // 151: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	190, // 152: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	186, // 153: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	186, // 154: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	186, // 155: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	191, // 156: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	128, // 157: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	123, // 158: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	192, // 159: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	186, // 160: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 161: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	125, // 162: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	186, // 163: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	193, // 164: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	192, // 165: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	186, // 166: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	128, // 167: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	130, // 168: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	186, // 169: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	186, // 170: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	135, // 171: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	136, // 172: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 173: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	139, // 174: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	138, // 175: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	136, // 176: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	134, // 177: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	137, // 178: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	159, // 179: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	159, // 180: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	159, // 181: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	164, // 182: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	171, // 183: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	169, // 184: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	170, // 185: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	181, // 186: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	194, // 187: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	195, // 188: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	183, // 189: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	182, // 190: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	178, // 191: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	180, // 192: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	196, // 193: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	197, // 194: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	198, // 195: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	199, // 196: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	179, // 197: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	200, // 198: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	201, // 199: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	202, // 200: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	203, // 201: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	204, // 202: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	205, // 203: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	206, // 204: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	207, // 205: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	208, // 206: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	209, // 207: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	210, // 208: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	211, // 209: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	212, // 210: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	212, // 211: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	15,  // 212: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	196, // 213: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	197, // 214: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 215: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 216: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 217: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 218: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 219: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 220: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 221: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 222: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 223: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	198, // 224: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	210, // 225: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 226: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 227: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	200, // 228: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	201, // 229: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 230: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 231: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 232: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 233: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 234: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 235: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 236: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 237: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	129, // 238: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	132, // 239: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	133, // 240: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	93,  // 241: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	129, // 242: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	179, // 243: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	114, // 244: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	212, // 245: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	129, // 246: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	93,  // 247: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	93,  // 248: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	102, // 249: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	101, // 250: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	103, // 251: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	212, // 252: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	212, // 253: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	211, // 254: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	212, // 255: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	212, // 256: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	96,  // 257: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	137, // 258: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	140, // 259: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	141, // 260: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	143, // 261: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	145, // 262: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	147, // 263: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	149, // 264: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	151, // 265: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	153, // 266: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	155, // 267: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	157, // 268: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	160, // 269: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	162, // 270: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	165, // 271: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	168, // 272: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	172, // 273: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	167, // 274: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	203, // 275: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	204, // 276: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	213, // 277: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	213, // 278: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	214, // 279: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	215, // 280: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	216, // 281: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	217, // 282: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	218, // 283: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	219, // 284: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	220, // 285: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	221, // 286: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	222, // 287: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	223, // 288: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	224, // 289: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	225, // 290: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	226, // 291: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	227, // 292: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	228, // 293: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	229, // 294: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	230, // 295: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	231, // 296: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	232, // 297: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	233, // 298: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	234, // 299: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	235, // 300: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	236, // 301: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	235, // 302: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	215, // 303: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	219, // 304: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	220, // 305: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	216, // 306: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	213, // 307: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	218, // 308: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	217, // 309: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	223, // 310: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	237, // 311: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 312: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 313: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 314: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	221, // 315: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	234, // 316: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 317: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 318: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	224, // 319: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	225, // 320: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 321: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 322: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 323: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 324: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 325: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 326: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 327: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	110, // 328: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	131, // 329: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	129, // 330: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	218, // 331: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	129, // 332: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	131, // 333: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	223, // 334: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	113, // 335: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	211, // 336: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	131, // 337: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	129, // 338: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	105, // 339: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	131, // 340: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	102, // 341: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	104, // 342: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	100, // 343: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	211, // 344: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	235, // 345: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	236, // 346: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	235, // 347: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	98,  // 348: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	134, // 349: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	142, // 350: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	142, // 351: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	144, // 352: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	146, // 353: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	148, // 354: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	150, // 355: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	152, // 356: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	154, // 357: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	156, // 358: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	158, // 359: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	161, // 360: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	163, // 361: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	166, // 362: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	173, // 363: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	173, // 364: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	173, // 365: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	227, // 366: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	228, // 367: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	277, // [277:368] is the sub-list for method output_type
+	186, // [186:277] is the sub-list for method input_type
+	186, // [186:186] is the sub-list for extension type_name
+	186, // [186:186] is the sub-list for extension extendee
+	0,   // [0:186] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15020,7 +15428,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[99].OneofWrappers = []any{
+	file_roost_proto_msgTypes[103].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15037,14 +15445,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[117].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[121].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   167,
+			NumEnums:      7,
+			NumMessages:   171,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

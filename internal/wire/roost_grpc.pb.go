@@ -2382,6 +2382,7 @@ const (
 	Startd_PutImage_FullMethodName   = "/roost.wire.Startd/PutImage"
 	Startd_Shell_FullMethodName      = "/roost.wire.Startd/Shell"
 	Startd_Reach_FullMethodName      = "/roost.wire.Startd/Reach"
+	Startd_GetChunks_FullMethodName  = "/roost.wire.Startd/GetChunks"
 )
 
 // StartdClient is the client API for Startd service.
@@ -2397,6 +2398,7 @@ type StartdClient interface {
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.ShellInput, scheddapi.ShellOutput], error)
 	// the first message has attempt and ticket set; one call follows
 	Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReachOutput, ReachCall], error)
+	GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error)
 }
 
 type startdClient struct {
@@ -2529,6 +2531,25 @@ func (c *startdClient) Reach(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_ReachClient = grpc.BidiStreamingClient[ReachOutput, ReachCall]
 
+func (c *startdClient) GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[8], Startd_GetChunks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[scheddapi.BlobRequest, scheddapi.BlobPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_GetChunksClient = grpc.ServerStreamingClient[scheddapi.BlobPart]
+
 // StartdServer is the server API for Startd service.
 // All implementations must embed UnimplementedStartdServer
 // for forward compatibility.
@@ -2542,6 +2563,7 @@ type StartdServer interface {
 	Shell(grpc.BidiStreamingServer[scheddapi.ShellInput, scheddapi.ShellOutput]) error
 	// the first message has attempt and ticket set; one call follows
 	Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error
+	GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error
 	mustEmbedUnimplementedStartdServer()
 }
 
@@ -2575,6 +2597,9 @@ func (UnimplementedStartdServer) Shell(grpc.BidiStreamingServer[scheddapi.ShellI
 }
 func (UnimplementedStartdServer) Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error {
 	return status.Error(codes.Unimplemented, "method Reach not implemented")
+}
+func (UnimplementedStartdServer) GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error {
+	return status.Error(codes.Unimplemented, "method GetChunks not implemented")
 }
 func (UnimplementedStartdServer) mustEmbedUnimplementedStartdServer() {}
 func (UnimplementedStartdServer) testEmbeddedByValue()                {}
@@ -2665,6 +2690,17 @@ func _Startd_Reach_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_ReachServer = grpc.BidiStreamingServer[ReachOutput, ReachCall]
 
+func _Startd_GetChunks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(scheddapi.BlobRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StartdServer).GetChunks(m, &grpc.GenericServerStream[scheddapi.BlobRequest, scheddapi.BlobPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_GetChunksServer = grpc.ServerStreamingServer[scheddapi.BlobPart]
+
 // Startd_ServiceDesc is the grpc.ServiceDesc for Startd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2716,6 +2752,11 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 			ClientStreams: true,
 		},
+		{
+			StreamName:    "GetChunks",
+			Handler:       _Startd_GetChunks_Handler,
+			ServerStreams: true,
+		},
 	},
 	Metadata: "roost.proto",
 }
@@ -2732,6 +2773,7 @@ const (
 	CheckpointServer_PutBlob_FullMethodName     = "/roost.wire.CheckpointServer/PutBlob"
 	CheckpointServer_ListBlobs_FullMethodName   = "/roost.wire.CheckpointServer/ListBlobs"
 	CheckpointServer_RemoveBlob_FullMethodName  = "/roost.wire.CheckpointServer/RemoveBlob"
+	CheckpointServer_PlanChunks_FullMethodName  = "/roost.wire.CheckpointServer/PlanChunks"
 )
 
 // CheckpointServerClient is the client API for CheckpointServer service.
@@ -2754,6 +2796,7 @@ type CheckpointServerClient interface {
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
 	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
 	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
+	PlanChunks(ctx context.Context, in *ChunkPlanRequest, opts ...grpc.CallOption) (*ChunkPlan, error)
 }
 
 type checkpointServerClient struct {
@@ -2910,6 +2953,16 @@ func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *scheddapi.B
 	return out, nil
 }
 
+func (c *checkpointServerClient) PlanChunks(ctx context.Context, in *ChunkPlanRequest, opts ...grpc.CallOption) (*ChunkPlan, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChunkPlan)
+	err := c.cc.Invoke(ctx, CheckpointServer_PlanChunks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CheckpointServerServer is the server API for CheckpointServer service.
 // All implementations must embed UnimplementedCheckpointServerServer
 // for forward compatibility.
@@ -2930,6 +2983,7 @@ type CheckpointServerServer interface {
 	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
 	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
 	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
+	PlanChunks(context.Context, *ChunkPlanRequest) (*ChunkPlan, error)
 	mustEmbedUnimplementedCheckpointServerServer()
 }
 
@@ -2972,6 +3026,9 @@ func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *scheddapi
 }
 func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
+}
+func (UnimplementedCheckpointServerServer) PlanChunks(context.Context, *ChunkPlanRequest) (*ChunkPlan, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanChunks not implemented")
 }
 func (UnimplementedCheckpointServerServer) mustEmbedUnimplementedCheckpointServerServer() {}
 func (UnimplementedCheckpointServerServer) testEmbeddedByValue()                          {}
@@ -3138,6 +3195,24 @@ func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CheckpointServer_PlanChunks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChunkPlanRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).PlanChunks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_PlanChunks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).PlanChunks(ctx, req.(*ChunkPlanRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CheckpointServer_ServiceDesc is the grpc.ServiceDesc for CheckpointServer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -3164,6 +3239,10 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveBlob",
 			Handler:    _CheckpointServer_RemoveBlob_Handler,
+		},
+		{
+			MethodName: "PlanChunks",
+			Handler:    _CheckpointServer_PlanChunks_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -124,6 +124,7 @@ func machineAccess() AccessTable {
 		startd + "PutImage":   {Schedd},
 		startd + "Shell":      {Schedd},
 		startd + "Reach":      {Schedd},
+		startd + "GetChunks":  {Startd}, // images and packages are no secrets among machines
 
 		guard + "Watch":  {Startd}, // on this host: the guard has only a unix socket
 		guard + "Pause":  {User},   // the guard checks that the caller sits at the machine, for Resume, too
@@ -142,6 +143,7 @@ func machineAccess() AccessTable {
 		images + "PutBlob":     {Schedd}, // the server charges a user of the node that calls
 		images + "ListBlobs":   {Schedd}, // only those of a user of the node that calls
 		images + "RemoveBlob":  {Schedd}, // likewise
+		images + "PlanChunks":  {Startd}, // the server checks that it is the node of the machine
 		images + "Remove":      {Schedd}, // the server checks that the schedd owns the image
 	}
 }

@@ -156,6 +156,7 @@ func startdMessages() []MessageKind {
 		{"Startd.Shell", schedds, attempt},
 		{"Startd.Reach", schedds,
 			"the certificate with the schedd of the job that has called, before the ticket is spent"},
+		{"Startd.GetChunks", startds, "nothing: every machine may have every image and package"},
 
 		{"ToStartd.hello", schedds, "schedd with the certificate, node with this machine, incarnation with the last"},
 		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant " +
@@ -215,6 +216,7 @@ func otherMessages() []MessageKind {
 		{"CheckpointServer.PutBlob", schedds, "the node of the user with the certificate; chunks with their digests"},
 		{"CheckpointServer.ListBlobs", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.RemoveBlob", schedds, "the node of the user with the certificate"},
+		{"CheckpointServer.PlanChunks", startds, "the node of the machine with the certificate"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 
 		{"Guard.Watch", startds, "startd with the names in this host's node file"},
