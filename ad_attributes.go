@@ -243,6 +243,14 @@ const (
 	AttrContainerMounts      = "ContainerMounts"           // a list of SOURCE:TARGET[:ro]
 	AttrUseEntrypoint        = "UseEntrypoint"             // the submission adds the image's entrypoint
 
+	// of a job whose tasks have packages, each with the same place in these lists
+	AttrPackageMounts   = "PackageMounts"   // NAME@LABEL:/where, as the user wrote it
+	AttrPackageDigests  = "PackageDigests"  // of the EROFS files, that the submission pinned
+	AttrPackageVersions = "PackageVersions" // NAME@VERSION, what the label meant then
+	AttrPackageSizes    = "PackageSizes"    // bytes of the files
+	// NAME@VERSION of a container image, what its label meant when the job was submitted
+	AttrContainerVersion = "ContainerImageVersion"
+
 	AttrInteractive = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
 	AttrGangSize    = "GangSize"    // size of a gang: this number of tasks start together or not at all
 	// an MPI gang: its primary task runs the program, the others only hold resources

@@ -121,6 +121,11 @@ func (s *Service) RemoveBlob(ctx context.Context, req *wire.BlobRequest) (*wire.
 	if err != nil {
 		return nil, err
 	}
+	s.namesMu.Lock()
+	defer s.namesMu.Unlock()
+	if err := s.removable(digest, owner); err != nil {
+		return nil, err
+	}
 	gone, err := blobs.Disown(digest, owner)
 	return &wire.BlobMissing{Whole: gone}, err
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/packages"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -27,6 +28,8 @@ type Service struct {
 	wire.UnimplementedCheckpointServerServer
 	images    *store.Store
 	blobs     *blobstore.Directory // nil: none, in tests of images
+	namesMu   sync.Mutex           // held while names of blobs, or charges for them, change
+	packages  *packages.Register   // nil: none, likewise
 	identity  *rpc.Identity
 	slots     chan struct{}
 	transfers sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/packages"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
@@ -71,9 +72,16 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	defer blobs.Close()
+	names, err := packages.Open(filepath.Join(own.Dir, store.PackagesDir), blobs, packages.DefaultBounds())
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return fmt.Errorf("checkpoint server: %w", err)
+	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
 	service := New(images, id)
-	service.blobs = blobs
+	service.blobs, service.packages = blobs, names
 	return serveListeners(ctx, service, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		listeners, log)
 }

@@ -165,9 +165,12 @@ func (s *Store) ExpireUserFiles(before time.Time) (n int, err error) {
 // BlobsDir is where a checkpoint server has its blobs; see package internal/store.
 const BlobsDir = ".blobs"
 
+// PackagesDir is where a checkpoint server has the names of blobs; see package packages.
+const PackagesDir = ".packages"
+
 // skipUserFiles has a walk over images leave out the files of users, and blobs.
 func skipUserFiles(d fs.DirEntry, err error) error {
-	if err == nil && (d.Name() == userFilesDir || d.Name() == BlobsDir) {
+	if err == nil && (d.Name() == userFilesDir || d.Name() == BlobsDir || d.Name() == PackagesDir) {
 		return fs.SkipDir
 	}
 	return err

@@ -36,7 +36,7 @@ func twoNodes() []config.StartdSettings {
 func storedImages(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Name() == ".blobs" { // container images
+		if err == nil && (d.Name() == ".blobs" || d.Name() == ".packages") { // container images
 			return filepath.SkipDir
 		}
 		if err == nil && !d.IsDir() {

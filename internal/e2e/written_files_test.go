@@ -38,6 +38,7 @@ func writtenFiles() []writtenFile {
 		{`(schedd|startd/[^/]+)/checkpoints?/.*`, "checkpoint/image TestDamage", ""},
 		{`(schedd|startd/[^/]+)/images/.*`, "checkpoint/image TestDamage", ""},
 		{`checkpoint-server/\.blobs/.*`, "internal/store TestDamage", ""},
+		{`checkpoint-server/\.packages/.*`, "checkpoint/packages TestDamage", ""},
 		{`checkpoint-server/\.files/.*`, "schedd/transfer TestScriptServer", ""},
 		{`schedd/logins/logins\.json`, "internal/identity/login TestDamage", ""},
 		{`(authority|schedd/logins)/authority\.db(\.mark)?`, "internal/identity/ca TestRepair", ""},

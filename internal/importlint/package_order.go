@@ -141,6 +141,7 @@ func packageOrders() []packageOrder {
 		{"checkpoint/image", false},
 		{"checkpoint/criu", false},
 		{"checkpoint/store", false},
+		{"checkpoint/packages", false},
 
 		{"schedd/codec", true},
 		{"schedd/admission", true},
@@ -292,7 +293,7 @@ func libraries() map[string][]string {
 			"internal/cli/clitest", "internal/web/session", "internal/web/view", "internal/web/terminal",
 			"internal/e2e", "bench"},
 		"google.golang.org/protobuf": {"internal/accounting/codec", "internal/accounting/accountant",
-			"checkpoint/criu", "checkpoint/store",
+			"checkpoint/criu", "checkpoint/server", "checkpoint/store",
 			"internal/wire", "internal/wire/scheddapi", "internal/rpc", "internal/rpc/localrpc",
 			"internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd",
 			"schedd/journal", "schedd/queue/eventlog", "startd", "startd/meter", "startd/claim",

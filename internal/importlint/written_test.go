@@ -68,6 +68,7 @@ func writtenFiles() map[string]string {
 		"startd/claim/checkpoint_restore.go":     userdata,
 		"internal/store/x":                       "a digest for each chunk, and checksums: internal/store TestDamage",
 		"checkpoint/store/x":                     digest,
+		"checkpoint/packages/x":                  sum,
 		"checkpoint/image/x":                     image,
 		"checkpoint/criu/x":                      image,
 		"startd/starterclient/x":                 "a checksum for each record of its journal: startd/starter/proto",

@@ -128,6 +128,8 @@ func scheddSizes() map[string]int {
 		schedd + "PutBlob":        ordinaryMessageSize, // parts of 256 KiB, and a manifest
 		schedd + "ListBlobs":      smallMessageSize,
 		schedd + "RemoveBlob":     smallMessageSize,
+		schedd + "SetPackage":     ordinaryMessageSize, // with the environment of an image
+		schedd + "ListPackages":   smallMessageSize,
 		schedd + "QueryPool":      ordinaryMessageSize,
 		schedd + "Query":          ordinaryMessageSize, // selections are as long as a command line can be, 2 MiB
 		schedd + "Act":            ordinaryMessageSize,
@@ -223,18 +225,20 @@ func machineSizes() map[string]int {
 		guard + "Mine":    smallMessageSize,
 		guard + "Present": smallMessageSize,
 
-		images + "Put":         ordinaryMessageSize, // parts of 256 KiB
-		images + "Get":         smallMessageSize,
-		images + "PutFile":     ordinaryMessageSize, // parts of 256 KiB
-		images + "GetFile":     smallMessageSize,
-		images + "RetainFiles": ordinaryMessageSize,
-		images + "GetManifest": smallMessageSize,
-		images + "GetChunks":   ordinaryMessageSize, // a number for each chunk
-		images + "PutBlob":     ordinaryMessageSize, // parts of 256 KiB, and a manifest
-		images + "ListBlobs":   smallMessageSize,
-		images + "RemoveBlob":  smallMessageSize,
-		images + "PlanChunks":  smallMessageSize, // a bit for each chunk, and the digests of 256 blobs
-		images + "Remove":      smallMessageSize,
+		images + "Put":          ordinaryMessageSize, // parts of 256 KiB
+		images + "Get":          smallMessageSize,
+		images + "PutFile":      ordinaryMessageSize, // parts of 256 KiB
+		images + "GetFile":      smallMessageSize,
+		images + "RetainFiles":  ordinaryMessageSize,
+		images + "GetManifest":  smallMessageSize,
+		images + "GetChunks":    ordinaryMessageSize, // a number for each chunk
+		images + "PutBlob":      ordinaryMessageSize, // parts of 256 KiB, and a manifest
+		images + "ListBlobs":    smallMessageSize,
+		images + "RemoveBlob":   smallMessageSize,
+		images + "SetPackage":   ordinaryMessageSize, // with the environment of an image
+		images + "ListPackages": smallMessageSize,
+		images + "PlanChunks":   smallMessageSize, // a bit for each chunk, and the digests of 256 blobs
+		images + "Remove":       smallMessageSize,
 	}
 }
 

@@ -222,6 +222,16 @@ func (d *Directory) List() []Entry {
 	return list
 }
 
+// OwnedSize returns the size of a whole blob, in bytes, if an owner is charged for it.
+func (d *Directory) OwnedSize(digest Digest, owner string) (size int64, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b := d.blobs[digest]; b != nil && slices.Contains(b.owners, owner) {
+		return b.size, true
+	}
+	return 0, false
+}
+
 // UsedBytes sums the whole blobs, in bytes.
 func (d *Directory) UsedBytes() (sum int64) {
 	d.mu.Lock()

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82, 0}
+	return file_roost_proto_rawDescGZIP(), []int{83, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84, 0}
+	return file_roost_proto_rawDescGZIP(), []int{85, 0}
 }
 
 type ChunkResult_Outcome int32
@@ -338,7 +338,7 @@ func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChunkResult_Outcome.Descriptor instead.
 func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90, 0}
+	return file_roost_proto_rawDescGZIP(), []int{91, 0}
 }
 
 type IdleSource_Health int32
@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128, 0}
+	return file_roost_proto_rawDescGZIP(), []int{129, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -6441,8 +6441,9 @@ type Program struct {
 	Secrets []string `protobuf:"bytes,41,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	// for each of these the variable of the environment that has it, too, or empty; none if
 	// no variable has one
-	SecretVariables []string   `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
-	Container       *Container `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
+	SecretVariables []string        `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
+	Container       *Container      `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
+	Packages        []*PackageMount `protobuf:"bytes,44,rep,name=packages,proto3" json:"packages,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -6729,6 +6730,82 @@ func (x *Program) GetContainer() *Container {
 	return nil
 }
 
+func (x *Program) GetPackages() []*PackageMount {
+	if x != nil {
+		return x.Packages
+	}
+	return nil
+}
+
+// PackageMount shows a package in a task's sandbox, for reading.
+type PackageMount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`       // of the package as an EROFS file
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`          // of that file in bytes
+	Reference     string                 `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"` // what the user named, for messages
+	Target        string                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`       // in the sandbox: an absolute path
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageMount) Reset() {
+	*x = PackageMount{}
+	mi := &file_roost_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageMount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageMount) ProtoMessage() {}
+
+func (x *PackageMount) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageMount.ProtoReflect.Descriptor instead.
+func (*PackageMount) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *PackageMount) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PackageMount) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *PackageMount) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *PackageMount) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
 // Container is the container image in which a task runs.
 type Container struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6748,7 +6825,7 @@ type Container struct {
 
 func (x *Container) Reset() {
 	*x = Container{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6760,7 +6837,7 @@ func (x *Container) String() string {
 func (*Container) ProtoMessage() {}
 
 func (x *Container) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6773,7 +6850,7 @@ func (x *Container) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Container.ProtoReflect.Descriptor instead.
 func (*Container) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Container) GetDigest() string {
@@ -6858,7 +6935,7 @@ type ContainerMount struct {
 
 func (x *ContainerMount) Reset() {
 	*x = ContainerMount{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6870,7 +6947,7 @@ func (x *ContainerMount) String() string {
 func (*ContainerMount) ProtoMessage() {}
 
 func (x *ContainerMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6883,7 +6960,7 @@ func (x *ContainerMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
 func (*ContainerMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ContainerMount) GetSource() string {
@@ -6926,7 +7003,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6938,7 +7015,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6951,7 +7028,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -7023,7 +7100,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7035,7 +7112,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7048,7 +7125,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -7091,7 +7168,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7103,7 +7180,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7116,7 +7193,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -7153,7 +7230,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7165,7 +7242,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7178,7 +7255,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -7216,7 +7293,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7228,7 +7305,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7241,7 +7318,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7283,7 +7360,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7295,7 +7372,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7308,7 +7385,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7347,7 +7424,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7359,7 +7436,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7372,7 +7449,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7483,7 +7560,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7495,7 +7572,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7508,7 +7585,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7585,7 +7662,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7597,7 +7674,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7610,7 +7687,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7708,7 +7785,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7720,7 +7797,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7733,7 +7810,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7846,7 +7923,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7858,7 +7935,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7871,7 +7948,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7917,7 +7994,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7929,7 +8006,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7942,7 +8019,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -7993,7 +8070,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8005,7 +8082,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8018,7 +8095,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -8061,7 +8138,7 @@ type ChunkPlanRequest struct {
 
 func (x *ChunkPlanRequest) Reset() {
 	*x = ChunkPlanRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8073,7 +8150,7 @@ func (x *ChunkPlanRequest) String() string {
 func (*ChunkPlanRequest) ProtoMessage() {}
 
 func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8086,7 +8163,7 @@ func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
 func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ChunkPlanRequest) GetDigest() string {
@@ -8171,7 +8248,7 @@ type ChunkResult struct {
 
 func (x *ChunkResult) Reset() {
 	*x = ChunkResult{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8183,7 +8260,7 @@ func (x *ChunkResult) String() string {
 func (*ChunkResult) ProtoMessage() {}
 
 func (x *ChunkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8196,7 +8273,7 @@ func (x *ChunkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
 func (*ChunkResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ChunkResult) GetNode() string {
@@ -8230,7 +8307,7 @@ type ChunkPlan struct {
 
 func (x *ChunkPlan) Reset() {
 	*x = ChunkPlan{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8242,7 +8319,7 @@ func (x *ChunkPlan) String() string {
 func (*ChunkPlan) ProtoMessage() {}
 
 func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8255,7 +8332,7 @@ func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
 func (*ChunkPlan) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ChunkPlan) GetSources() []*ChunkSource {
@@ -8285,7 +8362,7 @@ type ChunkSource struct {
 
 func (x *ChunkSource) Reset() {
 	*x = ChunkSource{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8297,7 +8374,7 @@ func (x *ChunkSource) String() string {
 func (*ChunkSource) ProtoMessage() {}
 
 func (x *ChunkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8310,7 +8387,7 @@ func (x *ChunkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
 func (*ChunkSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ChunkSource) GetNode() string {
@@ -8350,7 +8427,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8362,7 +8439,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8375,7 +8452,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8398,7 +8475,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8410,7 +8487,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8423,7 +8500,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8466,7 +8543,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8478,7 +8555,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8491,7 +8568,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8531,7 +8608,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8543,7 +8620,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8556,7 +8633,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8575,7 +8652,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8587,7 +8664,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8600,7 +8677,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8619,7 +8696,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8631,7 +8708,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8644,7 +8721,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8666,7 +8743,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8678,7 +8755,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8691,7 +8768,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8731,7 +8808,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8743,7 +8820,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8756,7 +8833,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8775,7 +8852,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8787,7 +8864,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8800,7 +8877,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8825,7 +8902,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8837,7 +8914,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8850,7 +8927,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8900,7 +8977,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8912,7 +8989,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8925,7 +9002,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9181,7 +9258,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9193,7 +9270,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9206,7 +9283,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9270,7 +9347,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9282,7 +9359,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9295,7 +9372,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9325,7 +9402,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9337,7 +9414,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9350,7 +9427,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9401,7 +9478,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9413,7 +9490,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9426,7 +9503,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9514,7 +9591,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9526,7 +9603,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9539,7 +9616,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9597,7 +9674,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9609,7 +9686,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9622,7 +9699,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9721,7 +9798,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9733,7 +9810,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9746,7 +9823,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9776,7 +9853,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9788,7 +9865,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9801,7 +9878,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9845,7 +9922,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9857,7 +9934,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9870,7 +9947,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9956,7 +10033,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9968,7 +10045,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9981,7 +10058,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10022,7 +10099,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10034,7 +10111,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10047,7 +10124,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10092,7 +10169,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10104,7 +10181,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10117,7 +10194,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10233,7 +10310,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10245,7 +10322,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10258,7 +10335,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10305,7 +10382,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10317,7 +10394,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10330,7 +10407,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10354,7 +10431,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10366,7 +10443,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10379,7 +10456,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10420,7 +10497,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10432,7 +10509,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10445,7 +10522,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10471,7 +10548,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10483,7 +10560,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10496,7 +10573,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10519,7 +10596,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10531,7 +10608,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10544,7 +10621,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10604,7 +10681,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10616,7 +10693,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10629,7 +10706,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10713,7 +10790,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10725,7 +10802,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10738,7 +10815,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10765,7 +10842,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10777,7 +10854,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10790,7 +10867,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10819,7 +10896,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10831,7 +10908,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10844,7 +10921,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10892,7 +10969,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10904,7 +10981,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10917,7 +10994,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11021,7 +11098,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11033,7 +11110,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11046,7 +11123,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11189,7 +11266,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11201,7 +11278,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11214,7 +11291,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11264,7 +11341,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11276,7 +11353,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11289,7 +11366,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11340,7 +11417,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11352,7 +11429,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11365,7 +11442,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11443,7 +11520,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11455,7 +11532,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11468,7 +11545,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11508,7 +11585,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11520,7 +11597,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11533,7 +11610,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11602,7 +11679,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11614,7 +11691,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11627,7 +11704,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11652,7 +11729,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11664,7 +11741,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11677,7 +11754,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type OwnerReply struct {
@@ -11691,7 +11768,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11703,7 +11780,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11716,7 +11793,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11748,7 +11825,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11760,7 +11837,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11773,7 +11850,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type MineReply struct {
@@ -11787,7 +11864,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11799,7 +11876,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11812,7 +11889,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11850,7 +11927,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11862,7 +11939,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11875,7 +11952,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11914,7 +11991,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11926,7 +12003,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11939,7 +12016,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type GreetRequest struct {
@@ -11950,7 +12027,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11962,7 +12039,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11975,7 +12052,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type GreetReply struct {
@@ -11988,7 +12065,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12000,7 +12077,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12013,7 +12090,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12045,7 +12122,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12057,7 +12134,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12070,7 +12147,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12126,7 +12203,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12138,7 +12215,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12151,7 +12228,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12233,7 +12310,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12245,7 +12322,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12258,7 +12335,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12277,7 +12354,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12289,7 +12366,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12302,7 +12379,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12320,7 +12397,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12332,7 +12409,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12345,7 +12422,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type LeaveReply struct {
@@ -12356,7 +12433,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12368,7 +12445,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12381,7 +12458,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type RevokedRequest struct {
@@ -12393,7 +12470,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12405,7 +12482,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12418,7 +12495,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12437,7 +12514,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12449,7 +12526,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12462,7 +12539,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12483,7 +12560,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12495,7 +12572,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12508,7 +12585,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12543,7 +12620,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12555,7 +12632,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12568,7 +12645,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12608,7 +12685,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12620,7 +12697,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12633,7 +12710,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12701,7 +12778,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12713,7 +12790,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12726,7 +12803,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12745,7 +12822,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12757,7 +12834,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12770,7 +12847,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12788,7 +12865,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12800,7 +12877,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12813,7 +12890,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 type MembersReply struct {
@@ -12826,7 +12903,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12838,7 +12915,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12851,7 +12928,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12884,7 +12961,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12896,7 +12973,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12909,7 +12986,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12978,7 +13055,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12990,7 +13067,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13003,7 +13080,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13029,7 +13106,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13041,7 +13118,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13054,7 +13131,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13074,7 +13151,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13086,7 +13163,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13099,7 +13176,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13128,7 +13205,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13140,7 +13217,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13153,7 +13230,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13187,7 +13264,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13199,7 +13276,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13212,7 +13289,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13237,7 +13314,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13249,7 +13326,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13262,7 +13339,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13316,7 +13393,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13328,7 +13405,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13341,7 +13418,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13360,7 +13437,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13372,7 +13449,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13385,7 +13462,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13413,7 +13490,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13425,7 +13502,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13438,7 +13515,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14016,7 +14093,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xce\b\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\x84\t\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -14061,7 +14138,13 @@ const file_roost_proto_rawDesc = "" +
 	"\aservice\x18( \x01(\v2\x1a.roost.wire.ServiceProgramR\aservice\x12\x18\n" +
 	"\asecrets\x18) \x03(\tR\asecrets\x12)\n" +
 	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\x123\n" +
-	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\"\xaf\x02\n" +
+	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\x124\n" +
+	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\"p\n" +
+	"\fPackageMount\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1c\n" +
+	"\treference\x18\x03 \x01(\tR\treference\x12\x16\n" +
+	"\x06target\x18\x04 \x01(\tR\x06target\"\xaf\x02\n" +
 	"\tContainer\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1c\n" +
@@ -14633,7 +14716,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x14HEALTH_STATE_UNREADY\x10\x01\x12\x16\n" +
 	"\x12HEALTH_STATE_READY\x10\x02\x12\x18\n" +
 	"\x14HEALTH_STATE_FAILING\x10\x03\x12\x18\n" +
-	"\x14HEALTH_STATE_LEAVING\x10\x042\xef\f\n" +
+	"\x14HEALTH_STATE_LEAVING\x10\x042\xf7\r\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -14665,7 +14748,10 @@ const file_roost_proto_rawDesc = "" +
 	"\aPutBlob\x12\x14.roost.wire.BlobPart\x1a\x17.roost.wire.BlobMissing(\x010\x01\x12:\n" +
 	"\tListBlobs\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobList\x12>\n" +
 	"\n" +
-	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing2\xaa\x04\n" +
+	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12C\n" +
+	"\n" +
+	"SetPackage\x12\x19.roost.wire.PackageChange\x1a\x1a.roost.wire.PackageVersion\x12A\n" +
+	"\fListPackages\x12\x18.roost.wire.PackageQuery\x1a\x17.roost.wire.PackageList2\xaa\x04\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
@@ -14707,7 +14793,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
 	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x01\x12<\n" +
-	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\x92\x06\n" +
+	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\x9a\a\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
@@ -14720,7 +14806,10 @@ const file_roost_proto_rawDesc = "" +
 	"\aPutBlob\x12\x14.roost.wire.BlobPart\x1a\x17.roost.wire.BlobMissing(\x010\x01\x12:\n" +
 	"\tListBlobs\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobList\x12>\n" +
 	"\n" +
-	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12A\n" +
+	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12C\n" +
+	"\n" +
+	"SetPackage\x12\x19.roost.wire.PackageChange\x1a\x1a.roost.wire.PackageVersion\x12A\n" +
+	"\fListPackages\x12\x18.roost.wire.PackageQuery\x1a\x17.roost.wire.PackageList\x12A\n" +
 	"\n" +
 	"PlanChunks\x12\x1c.roost.wire.ChunkPlanRequest\x1a\x15.roost.wire.ChunkPlan2\xb6\x02\n" +
 	"\x05Guard\x12<\n" +
@@ -14761,7 +14850,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 171)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 172)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -14844,173 +14933,178 @@ var file_roost_proto_goTypes = []any{
 	(*HostFiles)(nil),                       // 78: roost.wire.HostFiles
 	(*Message)(nil),                         // 79: roost.wire.Message
 	(*Program)(nil),                         // 80: roost.wire.Program
-	(*Container)(nil),                       // 81: roost.wire.Container
-	(*ContainerMount)(nil),                  // 82: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 83: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 84: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 85: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 86: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 87: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 88: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 89: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 90: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 91: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 92: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 93: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 94: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 95: roost.wire.SignedImageRight
-	(*ChunkPlanRequest)(nil),                // 96: roost.wire.ChunkPlanRequest
-	(*ChunkResult)(nil),                     // 97: roost.wire.ChunkResult
-	(*ChunkPlan)(nil),                       // 98: roost.wire.ChunkPlan
-	(*ChunkSource)(nil),                     // 99: roost.wire.ChunkSource
-	(*BlobManifest)(nil),                    // 100: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 101: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 102: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 103: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 104: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 105: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 106: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 107: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 108: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 109: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 110: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 111: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 112: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 113: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 114: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 115: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 116: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 117: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 118: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 119: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 120: roost.wire.InputReady
-	(*Started)(nil),                         // 121: roost.wire.Started
-	(*Exited)(nil),                          // 122: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 123: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 124: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 125: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 126: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 127: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 128: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 129: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 130: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 131: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 132: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 133: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 134: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 135: roost.wire.IdleSource
-	(*Pause)(nil),                           // 136: roost.wire.Pause
-	(*GuardReport)(nil),                     // 137: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 138: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 139: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 140: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 141: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 142: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 143: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 144: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 145: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 146: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 147: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 148: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 149: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 150: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 151: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 152: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 153: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 154: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 155: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 156: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 157: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 158: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 159: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 160: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 161: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 162: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 163: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 164: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 165: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 166: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 167: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 168: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 169: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 170: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 171: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 172: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 173: roost.wire.FeedBatch
-	nil,                                     // 174: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 175: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 176: roost.wire.Extent.WordsEntry
-	nil,                                     // 177: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 178: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 179: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 180: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 181: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 182: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 183: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 184: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 185: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 186: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 187: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 188: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 189: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 190: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 191: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 192: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 193: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 194: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 195: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 196: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 197: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 198: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 199: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 200: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 201: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 202: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 203: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 204: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 205: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 206: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 207: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 208: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 209: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 210: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 211: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 212: roost.wire.BlobRequest
-	(*scheddapi.SubmitReply)(nil),           // 213: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 214: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 215: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 216: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 217: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 218: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 219: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 220: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 221: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 222: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 223: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 224: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 225: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 226: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 227: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 228: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 229: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 230: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 231: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 232: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 233: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 234: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 235: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 236: roost.wire.BlobList
-	(*scheddapi.WaitSummary)(nil),           // 237: roost.wire.WaitSummary
+	(*PackageMount)(nil),                    // 81: roost.wire.PackageMount
+	(*Container)(nil),                       // 82: roost.wire.Container
+	(*ContainerMount)(nil),                  // 83: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 84: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 85: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 86: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 87: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 88: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 89: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 90: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 91: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 92: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 93: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 94: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 95: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 96: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 97: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 98: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 99: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 100: roost.wire.ChunkSource
+	(*BlobManifest)(nil),                    // 101: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 102: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 103: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 104: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 105: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 106: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 107: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 108: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 109: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 110: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 111: roost.wire.FromStartd
+	(*TaskHealth)(nil),                      // 112: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 113: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 114: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 115: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 116: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 117: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 118: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 119: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 120: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 121: roost.wire.InputReady
+	(*Started)(nil),                         // 122: roost.wire.Started
+	(*Exited)(nil),                          // 123: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 124: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 125: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 126: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 127: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 128: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 129: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 130: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 131: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 132: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 133: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 134: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 135: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 136: roost.wire.IdleSource
+	(*Pause)(nil),                           // 137: roost.wire.Pause
+	(*GuardReport)(nil),                     // 138: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 139: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 140: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 141: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 142: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 143: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 144: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 145: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 146: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 147: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 148: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 149: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 150: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 151: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 152: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 153: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 154: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 155: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 156: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 157: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 158: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 159: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 160: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 161: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 162: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 163: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 164: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 165: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 166: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 167: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 168: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 169: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 170: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 171: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 172: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 173: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 174: roost.wire.FeedBatch
+	nil,                                     // 175: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 176: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 177: roost.wire.Extent.WordsEntry
+	nil,                                     // 178: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 179: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 180: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 181: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 182: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 183: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 184: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 185: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 186: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 187: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 188: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 189: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 190: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 191: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 192: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 193: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 194: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 195: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 196: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 197: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 198: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 199: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 200: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 201: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 202: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 203: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 204: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 205: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 206: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 207: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 208: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 209: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 210: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 211: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 212: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 213: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 214: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 215: roost.wire.PackageQuery
+	(*scheddapi.SubmitReply)(nil),           // 216: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 217: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 218: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 219: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 220: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 221: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 222: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 223: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 224: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 225: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 226: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 227: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 228: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 229: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 230: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 231: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 232: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 233: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 234: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 235: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 236: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 237: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 238: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 239: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 240: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 241: roost.wire.PackageList
+	(*scheddapi.WaitSummary)(nil),           // 242: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	178, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	179, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	180, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	181, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	182, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	183, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	174, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	175, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	179, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	180, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	181, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	182, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	183, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	184, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	175, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	176, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15025,12 +15119,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	184, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	185, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	184, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	184, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	185, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	185, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15046,9 +15140,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	176, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	177, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	184, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	177, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	178, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	185, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15057,17 +15151,17 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	184, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	185, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	185, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	186, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	68,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	69,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	71,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	106, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	107, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	108, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	109, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	107, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	108, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	109, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	110, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	72,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	73,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	74,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -15077,305 +15171,314 @@ var file_roost_proto_depIdxs = []int32{
 	77,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	78,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	67,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	87,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	88,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	66,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	64,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	186, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	184, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	186, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	184, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	186, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	187, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	185, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	187, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	185, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	187, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	186, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	184, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	187, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	185, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	70,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	186, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	187, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	80,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	186, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	186, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	186, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	186, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	186, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	186, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	186, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	186, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	92,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
-	90,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	83,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	81,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
-	82,  // 101: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	89,  // 102: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	86,  // 103: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	88,  // 104: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	84,  // 105: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	186, // 106: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	186, // 107: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	86,  // 108: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 109: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 110: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 111: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	186, // 112: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	186, // 113: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 114: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
-	5,   // 115: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	99,  // 116: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	101, // 117: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	101, // 118: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	101, // 119: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	186, // 120: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	187, // 121: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	186, // 122: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	115, // 123: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	119, // 124: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	121, // 125: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	122, // 126: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	126, // 127: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	127, // 128: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	120, // 129: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	123, // 130: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	124, // 131: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	117, // 132: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	118, // 133: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	111, // 134: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	112, // 135: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	65,  // 136: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	85,  // 137: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	186, // 138: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 139: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	188, // 140: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	186, // 141: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	186, // 142: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	116, // 143: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	184, // 144: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	186, // 145: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	122, // 146: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	189, // 147: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 148: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	189, // 149: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	186, // 150: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	189, // 151: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	190, // 152: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	186, // 153: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	186, // 154: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	186, // 155: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	191, // 156: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	128, // 157: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	123, // 158: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	192, // 159: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	186, // 160: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 161: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	125, // 162: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	186, // 163: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	193, // 164: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	192, // 165: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	186, // 166: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	128, // 167: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	130, // 168: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	186, // 169: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	186, // 170: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	135, // 171: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	136, // 172: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 173: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	139, // 174: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	138, // 175: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	136, // 176: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	134, // 177: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	137, // 178: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	159, // 179: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	159, // 180: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	159, // 181: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	164, // 182: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	171, // 183: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	169, // 184: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	170, // 185: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	181, // 186: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	194, // 187: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	195, // 188: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	183, // 189: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	182, // 190: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	178, // 191: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	180, // 192: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	196, // 193: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	197, // 194: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	198, // 195: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	199, // 196: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	179, // 197: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	200, // 198: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	201, // 199: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	202, // 200: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	203, // 201: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	204, // 202: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	205, // 203: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	206, // 204: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	207, // 205: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	208, // 206: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	209, // 207: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	210, // 208: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	211, // 209: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	212, // 210: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	212, // 211: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	15,  // 212: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	196, // 213: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	197, // 214: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 215: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 216: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 217: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 218: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 219: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 220: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 221: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 222: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 223: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	198, // 224: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	210, // 225: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 226: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 227: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	200, // 228: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	201, // 229: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 230: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 231: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 232: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 233: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 234: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 235: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 236: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 237: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	129, // 238: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	132, // 239: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	133, // 240: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	93,  // 241: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	129, // 242: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	179, // 243: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	114, // 244: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	212, // 245: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	129, // 246: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	93,  // 247: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	93,  // 248: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	102, // 249: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	101, // 250: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	103, // 251: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	212, // 252: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	212, // 253: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	211, // 254: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	212, // 255: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	212, // 256: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	96,  // 257: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	137, // 258: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	140, // 259: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	141, // 260: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	143, // 261: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	145, // 262: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	147, // 263: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	149, // 264: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	151, // 265: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	153, // 266: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	155, // 267: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	157, // 268: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	160, // 269: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	162, // 270: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	165, // 271: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	168, // 272: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	172, // 273: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	167, // 274: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	203, // 275: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	204, // 276: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	213, // 277: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	213, // 278: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	214, // 279: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	215, // 280: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	216, // 281: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	217, // 282: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	218, // 283: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	219, // 284: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	220, // 285: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	221, // 286: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	222, // 287: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	223, // 288: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	224, // 289: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	225, // 290: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	226, // 291: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	227, // 292: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	228, // 293: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	229, // 294: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	230, // 295: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	231, // 296: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	232, // 297: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	233, // 298: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	234, // 299: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	235, // 300: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	236, // 301: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	235, // 302: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	215, // 303: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	219, // 304: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	220, // 305: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	216, // 306: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	213, // 307: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	218, // 308: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	217, // 309: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	223, // 310: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	237, // 311: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 312: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 313: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 314: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	221, // 315: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	234, // 316: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 317: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 318: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	224, // 319: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	225, // 320: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 321: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 322: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 323: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 324: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 325: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 326: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 327: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	110, // 328: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	131, // 329: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	129, // 330: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	218, // 331: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	129, // 332: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	131, // 333: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	223, // 334: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	113, // 335: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	211, // 336: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	131, // 337: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	129, // 338: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	105, // 339: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	131, // 340: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	102, // 341: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	104, // 342: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	100, // 343: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	211, // 344: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	235, // 345: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	236, // 346: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	235, // 347: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	98,  // 348: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	134, // 349: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	142, // 350: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	142, // 351: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	144, // 352: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	146, // 353: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	148, // 354: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	150, // 355: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	152, // 356: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	154, // 357: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	156, // 358: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	158, // 359: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	161, // 360: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	163, // 361: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	166, // 362: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	173, // 363: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	173, // 364: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	173, // 365: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	227, // 366: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	228, // 367: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	277, // [277:368] is the sub-list for method output_type
-	186, // [186:277] is the sub-list for method input_type
-	186, // [186:186] is the sub-list for extension type_name
-	186, // [186:186] is the sub-list for extension extendee
-	0,   // [0:186] is the sub-list for field type_name
+	187, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	187, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	187, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	187, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	187, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	187, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	187, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	187, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	93,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
+	91,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	84,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	82,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
+	81,  // 101: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	83,  // 102: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	90,  // 103: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	87,  // 104: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	89,  // 105: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	85,  // 106: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	187, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	187, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	87,  // 109: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 110: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	187, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	187, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 115: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 116: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	100, // 117: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	102, // 118: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	102, // 119: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	102, // 120: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	187, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	188, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	187, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	116, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	120, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	122, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	123, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	127, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	128, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	121, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	124, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	125, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	118, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	119, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	112, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	113, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	65,  // 137: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	86,  // 138: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	187, // 139: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 140: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	189, // 141: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	187, // 142: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	187, // 143: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	117, // 144: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	185, // 145: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	187, // 146: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	123, // 147: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	190, // 148: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 149: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	190, // 150: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	187, // 151: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	190, // 152: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	191, // 153: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	187, // 154: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	187, // 155: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	187, // 156: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	192, // 157: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	129, // 158: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	124, // 159: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	193, // 160: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	187, // 161: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 162: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	126, // 163: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	187, // 164: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	194, // 165: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	193, // 166: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	187, // 167: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	129, // 168: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	131, // 169: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	187, // 170: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	187, // 171: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	136, // 172: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	137, // 173: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 174: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	140, // 175: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	139, // 176: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	137, // 177: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	135, // 178: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	138, // 179: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	160, // 180: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	160, // 181: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	160, // 182: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	165, // 183: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	172, // 184: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	170, // 185: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	171, // 186: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	182, // 187: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	195, // 188: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	196, // 189: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	184, // 190: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	183, // 191: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	179, // 192: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	181, // 193: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	197, // 194: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	198, // 195: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	199, // 196: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	200, // 197: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	180, // 198: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	201, // 199: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	202, // 200: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	203, // 201: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	204, // 202: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	205, // 203: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	206, // 204: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	207, // 205: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	208, // 206: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	209, // 207: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	210, // 208: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	211, // 209: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	212, // 210: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	213, // 211: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	213, // 212: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	214, // 213: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	215, // 214: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	15,  // 215: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	197, // 216: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	198, // 217: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 218: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 219: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 220: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 221: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 222: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 223: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 224: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 225: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 226: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	199, // 227: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	211, // 228: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 229: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 230: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	201, // 231: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	202, // 232: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 233: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 234: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 235: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 236: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 237: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 238: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 239: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 240: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	130, // 241: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	133, // 242: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	134, // 243: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	94,  // 244: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	130, // 245: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	180, // 246: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	115, // 247: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	213, // 248: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	130, // 249: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	94,  // 250: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	94,  // 251: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	103, // 252: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	102, // 253: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	104, // 254: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	213, // 255: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	213, // 256: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	212, // 257: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	213, // 258: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	213, // 259: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	214, // 260: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	215, // 261: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	97,  // 262: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	138, // 263: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	141, // 264: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	142, // 265: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	144, // 266: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	146, // 267: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	148, // 268: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	150, // 269: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	152, // 270: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	154, // 271: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	156, // 272: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	158, // 273: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	161, // 274: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	163, // 275: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	166, // 276: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	169, // 277: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	173, // 278: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	168, // 279: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	204, // 280: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	205, // 281: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	216, // 282: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	216, // 283: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	217, // 284: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	218, // 285: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	219, // 286: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	220, // 287: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	221, // 288: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	222, // 289: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	223, // 290: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	224, // 291: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	225, // 292: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	226, // 293: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	227, // 294: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	228, // 295: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	229, // 296: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	230, // 297: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	231, // 298: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	232, // 299: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	233, // 300: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	234, // 301: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	235, // 302: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	236, // 303: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	237, // 304: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	238, // 305: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	239, // 306: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	238, // 307: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	240, // 308: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	241, // 309: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	218, // 310: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	222, // 311: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	223, // 312: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	219, // 313: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	216, // 314: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	221, // 315: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	220, // 316: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	226, // 317: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	242, // 318: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 319: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 320: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 321: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	224, // 322: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	237, // 323: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 324: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 325: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	227, // 326: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	228, // 327: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 328: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 329: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 330: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 331: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 332: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 333: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 334: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	111, // 335: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	132, // 336: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	130, // 337: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	221, // 338: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	130, // 339: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	132, // 340: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	226, // 341: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	114, // 342: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	212, // 343: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	132, // 344: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	130, // 345: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	106, // 346: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	132, // 347: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	103, // 348: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	105, // 349: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	101, // 350: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	212, // 351: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	238, // 352: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	239, // 353: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	238, // 354: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	240, // 355: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	241, // 356: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	99,  // 357: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	135, // 358: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	143, // 359: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	143, // 360: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	145, // 361: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	147, // 362: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	149, // 363: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	151, // 364: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	153, // 365: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	155, // 366: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	157, // 367: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	159, // 368: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	162, // 369: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	164, // 370: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	167, // 371: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	174, // 372: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	174, // 373: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	174, // 374: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	230, // 375: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	231, // 376: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	282, // [282:377] is the sub-list for method output_type
+	187, // [187:282] is the sub-list for method input_type
+	187, // [187:187] is the sub-list for extension type_name
+	187, // [187:187] is the sub-list for extension extendee
+	0,   // [0:187] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15428,7 +15531,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[103].OneofWrappers = []any{
+	file_roost_proto_msgTypes[104].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15445,14 +15548,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
 	}
-	file_roost_proto_msgTypes[121].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[122].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   171,
+			NumMessages:   172,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -49,6 +49,8 @@ const (
 	Schedd_PutBlob_FullMethodName        = "/roost.wire.Schedd/PutBlob"
 	Schedd_ListBlobs_FullMethodName      = "/roost.wire.Schedd/ListBlobs"
 	Schedd_RemoveBlob_FullMethodName     = "/roost.wire.Schedd/RemoveBlob"
+	Schedd_SetPackage_FullMethodName     = "/roost.wire.Schedd/SetPackage"
+	Schedd_ListPackages_FullMethodName   = "/roost.wire.Schedd/ListPackages"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -84,6 +86,9 @@ type ScheddClient interface {
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
 	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
 	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
+	// Packages are blobs with names; see CheckpointServer.
+	SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error)
+	ListPackages(ctx context.Context, in *scheddapi.PackageQuery, opts ...grpc.CallOption) (*scheddapi.PackageList, error)
 }
 
 type scheddClient struct {
@@ -447,6 +452,26 @@ func (c *scheddClient) RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest
 	return out, nil
 }
 
+func (c *scheddClient) SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.PackageVersion)
+	err := c.cc.Invoke(ctx, Schedd_SetPackage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheddClient) ListPackages(ctx context.Context, in *scheddapi.PackageQuery, opts ...grpc.CallOption) (*scheddapi.PackageList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.PackageList)
+	err := c.cc.Invoke(ctx, Schedd_ListPackages_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -480,6 +505,9 @@ type ScheddServer interface {
 	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
 	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
 	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
+	// Packages are blobs with names; see CheckpointServer.
+	SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error)
+	ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error)
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -567,6 +595,12 @@ func (UnimplementedScheddServer) ListBlobs(context.Context, *scheddapi.BlobReque
 }
 func (UnimplementedScheddServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
+}
+func (UnimplementedScheddServer) SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPackage not implemented")
+}
+func (UnimplementedScheddServer) ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPackages not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -950,6 +984,42 @@ func _Schedd_RemoveBlob_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_SetPackage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.PackageChange)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).SetPackage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_SetPackage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).SetPackage(ctx, req.(*scheddapi.PackageChange))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Schedd_ListPackages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.PackageQuery)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).ListPackages(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_ListPackages_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).ListPackages(ctx, req.(*scheddapi.PackageQuery))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1008,6 +1078,14 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveBlob",
 			Handler:    _Schedd_RemoveBlob_Handler,
+		},
+		{
+			MethodName: "SetPackage",
+			Handler:    _Schedd_SetPackage_Handler,
+		},
+		{
+			MethodName: "ListPackages",
+			Handler:    _Schedd_ListPackages_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -2762,18 +2840,20 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	CheckpointServer_Put_FullMethodName         = "/roost.wire.CheckpointServer/Put"
-	CheckpointServer_Get_FullMethodName         = "/roost.wire.CheckpointServer/Get"
-	CheckpointServer_Remove_FullMethodName      = "/roost.wire.CheckpointServer/Remove"
-	CheckpointServer_PutFile_FullMethodName     = "/roost.wire.CheckpointServer/PutFile"
-	CheckpointServer_GetFile_FullMethodName     = "/roost.wire.CheckpointServer/GetFile"
-	CheckpointServer_RetainFiles_FullMethodName = "/roost.wire.CheckpointServer/RetainFiles"
-	CheckpointServer_GetManifest_FullMethodName = "/roost.wire.CheckpointServer/GetManifest"
-	CheckpointServer_GetChunks_FullMethodName   = "/roost.wire.CheckpointServer/GetChunks"
-	CheckpointServer_PutBlob_FullMethodName     = "/roost.wire.CheckpointServer/PutBlob"
-	CheckpointServer_ListBlobs_FullMethodName   = "/roost.wire.CheckpointServer/ListBlobs"
-	CheckpointServer_RemoveBlob_FullMethodName  = "/roost.wire.CheckpointServer/RemoveBlob"
-	CheckpointServer_PlanChunks_FullMethodName  = "/roost.wire.CheckpointServer/PlanChunks"
+	CheckpointServer_Put_FullMethodName          = "/roost.wire.CheckpointServer/Put"
+	CheckpointServer_Get_FullMethodName          = "/roost.wire.CheckpointServer/Get"
+	CheckpointServer_Remove_FullMethodName       = "/roost.wire.CheckpointServer/Remove"
+	CheckpointServer_PutFile_FullMethodName      = "/roost.wire.CheckpointServer/PutFile"
+	CheckpointServer_GetFile_FullMethodName      = "/roost.wire.CheckpointServer/GetFile"
+	CheckpointServer_RetainFiles_FullMethodName  = "/roost.wire.CheckpointServer/RetainFiles"
+	CheckpointServer_GetManifest_FullMethodName  = "/roost.wire.CheckpointServer/GetManifest"
+	CheckpointServer_GetChunks_FullMethodName    = "/roost.wire.CheckpointServer/GetChunks"
+	CheckpointServer_PutBlob_FullMethodName      = "/roost.wire.CheckpointServer/PutBlob"
+	CheckpointServer_ListBlobs_FullMethodName    = "/roost.wire.CheckpointServer/ListBlobs"
+	CheckpointServer_RemoveBlob_FullMethodName   = "/roost.wire.CheckpointServer/RemoveBlob"
+	CheckpointServer_SetPackage_FullMethodName   = "/roost.wire.CheckpointServer/SetPackage"
+	CheckpointServer_ListPackages_FullMethodName = "/roost.wire.CheckpointServer/ListPackages"
+	CheckpointServer_PlanChunks_FullMethodName   = "/roost.wire.CheckpointServer/PlanChunks"
 )
 
 // CheckpointServerClient is the client API for CheckpointServer service.
@@ -2796,6 +2876,10 @@ type CheckpointServerClient interface {
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
 	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
 	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
+	// Packages are blobs with names: a version names one blob for ever, and a label names one
+	// version after the other.
+	SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error)
+	ListPackages(ctx context.Context, in *scheddapi.PackageQuery, opts ...grpc.CallOption) (*scheddapi.PackageList, error)
 	PlanChunks(ctx context.Context, in *ChunkPlanRequest, opts ...grpc.CallOption) (*ChunkPlan, error)
 }
 
@@ -2953,6 +3037,26 @@ func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *scheddapi.B
 	return out, nil
 }
 
+func (c *checkpointServerClient) SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.PackageVersion)
+	err := c.cc.Invoke(ctx, CheckpointServer_SetPackage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *checkpointServerClient) ListPackages(ctx context.Context, in *scheddapi.PackageQuery, opts ...grpc.CallOption) (*scheddapi.PackageList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.PackageList)
+	err := c.cc.Invoke(ctx, CheckpointServer_ListPackages_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *checkpointServerClient) PlanChunks(ctx context.Context, in *ChunkPlanRequest, opts ...grpc.CallOption) (*ChunkPlan, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChunkPlan)
@@ -2983,6 +3087,10 @@ type CheckpointServerServer interface {
 	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
 	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
 	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
+	// Packages are blobs with names: a version names one blob for ever, and a label names one
+	// version after the other.
+	SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error)
+	ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error)
 	PlanChunks(context.Context, *ChunkPlanRequest) (*ChunkPlan, error)
 	mustEmbedUnimplementedCheckpointServerServer()
 }
@@ -3026,6 +3134,12 @@ func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *scheddapi
 }
 func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
+}
+func (UnimplementedCheckpointServerServer) SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetPackage not implemented")
+}
+func (UnimplementedCheckpointServerServer) ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPackages not implemented")
 }
 func (UnimplementedCheckpointServerServer) PlanChunks(context.Context, *ChunkPlanRequest) (*ChunkPlan, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanChunks not implemented")
@@ -3195,6 +3309,42 @@ func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CheckpointServer_SetPackage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.PackageChange)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).SetPackage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_SetPackage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).SetPackage(ctx, req.(*scheddapi.PackageChange))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CheckpointServer_ListPackages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.PackageQuery)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).ListPackages(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_ListPackages_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).ListPackages(ctx, req.(*scheddapi.PackageQuery))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CheckpointServer_PlanChunks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChunkPlanRequest)
 	if err := dec(in); err != nil {
@@ -3239,6 +3389,14 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveBlob",
 			Handler:    _CheckpointServer_RemoveBlob_Handler,
+		},
+		{
+			MethodName: "SetPackage",
+			Handler:    _CheckpointServer_SetPackage_Handler,
+		},
+		{
+			MethodName: "ListPackages",
+			Handler:    _CheckpointServer_ListPackages_Handler,
 		},
 		{
 			MethodName: "PlanChunks",

@@ -105,6 +105,14 @@ type (
 	BlobMissing           = scheddapi.BlobMissing
 	BlobList              = scheddapi.BlobList
 	BlobEntry             = scheddapi.BlobEntry
+	PackageChange         = scheddapi.PackageChange
+	ImageSettings         = scheddapi.ImageSettings
+	PackageQuery          = scheddapi.PackageQuery
+	PackageList           = scheddapi.PackageList
+	Package               = scheddapi.Package
+	PackageVersion        = scheddapi.PackageVersion
+	PackageLabel          = scheddapi.PackageLabel
+	PackageMove           = scheddapi.PackageMove
 	ActReply_Result       = scheddapi.ActReply_Result
 	Explanation_Reason    = scheddapi.Explanation_Reason
 	Explanation_Condition = scheddapi.Explanation_Condition

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -105,6 +106,33 @@ func (b *blobCalls) ListBlobs(ctx context.Context, _ *wire.BlobRequest) (list *w
 	}
 	err = b.server.Call(ctx, func(ctx context.Context, c wire.CheckpointServerClient) (err error) {
 		list, err = c.ListBlobs(ctx, &wire.BlobRequest{Uid: who.UID})
+		return err
+	})
+	return list, err
+}
+
+// SetPackage passes on what the caller changes of a name.
+func (b *blobCalls) SetPackage(ctx context.Context, req *wire.PackageChange) (v *wire.PackageVersion, err error) {
+	who, err := b.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	change := proto.CloneOf(req)
+	change.Uid, change.User, change.Administrator = who.UID, who.User, who.Admin
+	err = b.server.Call(ctx, func(ctx context.Context, c wire.CheckpointServerClient) (err error) {
+		v, err = c.SetPackage(ctx, change)
+		return err
+	})
+	return v, err
+}
+
+// ListPackages answers what names mean.
+func (b *blobCalls) ListPackages(ctx context.Context, req *wire.PackageQuery) (list *wire.PackageList, err error) {
+	if _, err := b.caller(ctx); err != nil {
+		return nil, err
+	}
+	err = b.server.Call(ctx, func(ctx context.Context, c wire.CheckpointServerClient) (err error) {
+		list, err = c.ListPackages(ctx, req)
 		return err
 	})
 	return list, err

@@ -31,6 +31,8 @@ func scheddAccess() AccessTable {
 		schedd + "PutBlob":        {User}, // the schedd says for whom
 		schedd + "ListBlobs":      {User}, // likewise
 		schedd + "RemoveBlob":     {User}, // likewise
+		schedd + "SetPackage":     {User}, // likewise
+		schedd + "ListPackages":   {User},
 		schedd + "Query":          {User},
 		schedd + "Act":            {User},
 		schedd + "Watch":          {User},
@@ -133,18 +135,20 @@ func machineAccess() AccessTable {
 
 		guard + "Present": {User}, // the guard checks that the caller has a session on this machine
 
-		images + "Put":         {Startd, Schedd},
-		images + "Get":         {Startd, Schedd},
-		images + "PutFile":     {Schedd}, // the server checks that it is the node of the file, or the queue of the cell
-		images + "GetFile":     {Schedd}, // likewise
-		images + "RetainFiles": {Schedd},
-		images + "GetManifest": {Startd, Schedd}, // images and packages are no secrets
-		images + "GetChunks":   {Startd, Schedd},
-		images + "PutBlob":     {Schedd}, // the server charges a user of the node that calls
-		images + "ListBlobs":   {Schedd}, // only those of a user of the node that calls
-		images + "RemoveBlob":  {Schedd}, // likewise
-		images + "PlanChunks":  {Startd}, // the server checks that it is the node of the machine
-		images + "Remove":      {Schedd}, // the server checks that the schedd owns the image
+		images + "Put":          {Startd, Schedd},
+		images + "Get":          {Startd, Schedd},
+		images + "PutFile":      {Schedd}, // the server checks the node of the file, or that it is the cell's queue
+		images + "GetFile":      {Schedd}, // likewise
+		images + "RetainFiles":  {Schedd},
+		images + "GetManifest":  {Startd, Schedd}, // images and packages are no secrets
+		images + "GetChunks":    {Startd, Schedd},
+		images + "PutBlob":      {Schedd},         // the server charges a user of the node that calls
+		images + "ListBlobs":    {Schedd},         // only those of a user of the node that calls
+		images + "RemoveBlob":   {Schedd},         // likewise
+		images + "SetPackage":   {Schedd},         // only what a user of the node that calls has named
+		images + "ListPackages": {Startd, Schedd}, // packages are no secrets
+		images + "PlanChunks":   {Startd},         // the server checks that it is the node of the machine
+		images + "Remove":       {Schedd},         // the server checks that the schedd owns the image
 	}
 }
 

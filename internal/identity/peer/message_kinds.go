@@ -32,6 +32,8 @@ func scheddMessages() []MessageKind {
 		{"Schedd.PutBlob", users, "who calls: the caller is charged; chunks with their digests"},
 		{"Schedd.ListBlobs", users, "who calls: the blobs of the caller"},
 		{"Schedd.RemoveBlob", users, "who calls: the blobs of the caller"},
+		{"Schedd.SetPackage", users, "who calls: the names of the caller"},
+		{"Schedd.ListPackages", users, anybody},
 		{"Schedd.Query", users, anybody},
 		{"Schedd.Act", users, own + ", or who has the capability"},
 		{"Schedd.Watch", users, anybody},
@@ -216,6 +218,8 @@ func otherMessages() []MessageKind {
 		{"CheckpointServer.PutBlob", schedds, "the node of the user with the certificate; chunks with their digests"},
 		{"CheckpointServer.ListBlobs", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.RemoveBlob", schedds, "the node of the user with the certificate"},
+		{"CheckpointServer.SetPackage", schedds, "the node of the name's owner with the certificate"},
+		{"CheckpointServer.ListPackages", []Role{Startd, Schedd}, "nothing: packages are no secrets"},
 		{"CheckpointServer.PlanChunks", startds, "the node of the machine with the certificate"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 

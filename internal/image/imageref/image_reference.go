@@ -85,6 +85,10 @@ func Parse(text string) (Reference, error) {
 // ValidName reports whether a text can be the name or the label of a stored image.
 func ValidName(text string) bool { return storedName().MatchString(text) }
 
+// IsVersion reports whether a text is a version of a stored name, which never changes. It
+// begins with a digit. A label, which moves, begins with a letter.
+func IsVersion(text string) bool { return ValidName(text) && text[0] <= '9' }
+
 // ValidDigest reports whether a text is the digest of a stored image.
 func ValidDigest(text string) bool { return digestForm().MatchString(text) }
 

@@ -7939,6 +7939,622 @@ func (x *BlobEntry) GetUsedS() int64 {
 	return 0
 }
 
+// PackageChange changes what a name and its versions and labels mean.
+type PackageChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`              // that is made, or that the label names from now on
+	Label         string                 `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`                  // that is moved or removed; empty: the version is meant
+	Digest        string                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`                // of the blob of a version that is made
+	Remove        bool                   `protobuf:"varint,5,opt,name=remove,proto3" json:"remove,omitempty"`               // the label, or the version if there is none
+	Image         *ImageSettings         `protobuf:"bytes,6,opt,name=image,proto3" json:"image,omitempty"`                  // of a version that is made: it is a container image
+	Uid           uint32                 `protobuf:"varint,7,opt,name=uid,proto3" json:"uid,omitempty"`                     // of the user of the node that calls
+	User          string                 `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`                    // name of that user
+	Administrator bool                   `protobuf:"varint,9,opt,name=administrator,proto3" json:"administrator,omitempty"` // the node says that the user may change the packages of its users
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageChange) Reset() {
+	*x = PackageChange{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageChange) ProtoMessage() {}
+
+func (x *PackageChange) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
+func (*PackageChange) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *PackageChange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PackageChange) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PackageChange) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PackageChange) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PackageChange) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+func (x *PackageChange) GetImage() *ImageSettings {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
+func (x *PackageChange) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *PackageChange) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PackageChange) GetAdministrator() bool {
+	if x != nil {
+		return x.Administrator
+	}
+	return false
+}
+
+// ImageSettings is what a container image says of the programs that run in it.
+type ImageSettings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Environment   []string               `protobuf:"bytes,1,rep,name=environment,proto3" json:"environment,omitempty"` // NAME=value
+	Entrypoint    []string               `protobuf:"bytes,2,rep,name=entrypoint,proto3" json:"entrypoint,omitempty"`
+	Command       []string               `protobuf:"bytes,3,rep,name=command,proto3" json:"command,omitempty"`
+	Workdir       string                 `protobuf:"bytes,4,opt,name=workdir,proto3" json:"workdir,omitempty"`
+	User          string                 `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImageSettings) Reset() {
+	*x = ImageSettings{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImageSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImageSettings) ProtoMessage() {}
+
+func (x *ImageSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
+func (*ImageSettings) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *ImageSettings) GetEnvironment() []string {
+	if x != nil {
+		return x.Environment
+	}
+	return nil
+}
+
+func (x *ImageSettings) GetEntrypoint() []string {
+	if x != nil {
+		return x.Entrypoint
+	}
+	return nil
+}
+
+func (x *ImageSettings) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *ImageSettings) GetWorkdir() string {
+	if x != nil {
+		return x.Workdir
+	}
+	return ""
+}
+
+func (x *ImageSettings) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+// PackageQuery asks for names. They come in alphabetic order.
+type PackageQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`   // only this one, with all that is known of it; empty: all
+	Label         string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"` // only this version or label of the name
+	After         string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"` // names that follow this one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageQuery) Reset() {
+	*x = PackageQuery{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageQuery) ProtoMessage() {}
+
+func (x *PackageQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
+func (*PackageQuery) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *PackageQuery) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PackageQuery) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PackageQuery) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+type PackageList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Packages      []*Package             `protobuf:"bytes,1,rep,name=packages,proto3" json:"packages,omitempty"`
+	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"` // there are others: ask again, after the last one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageList) Reset() {
+	*x = PackageList{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageList) ProtoMessage() {}
+
+func (x *PackageList) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
+func (*PackageList) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+}
+
+func (x *PackageList) GetPackages() []*Package {
+	if x != nil {
+		return x.Packages
+	}
+	return nil
+}
+
+func (x *PackageList) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// Package is a name. In a list of all names it has only its labels, and the number of its
+// versions.
+type Package struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Owner          string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`       // the user who may change it
+	Node           string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`         // the submit node of that user
+	Versions       []*PackageVersion      `protobuf:"bytes,4,rep,name=versions,proto3" json:"versions,omitempty"` // oldest first
+	Labels         []*PackageLabel        `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty"`
+	History        []*PackageMove         `protobuf:"bytes,6,rep,name=history,proto3" json:"history,omitempty"` // oldest first
+	VersionCount   uint32                 `protobuf:"varint,7,opt,name=version_count,json=versionCount,proto3" json:"version_count,omitempty"`
+	ForgottenMoves uint32                 `protobuf:"varint,8,opt,name=forgotten_moves,json=forgottenMoves,proto3" json:"forgotten_moves,omitempty"` // of the history, the oldest ones
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Package) Reset() {
+	*x = Package{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Package) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Package) ProtoMessage() {}
+
+func (x *Package) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Package.ProtoReflect.Descriptor instead.
+func (*Package) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *Package) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Package) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Package) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Package) GetVersions() []*PackageVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *Package) GetLabels() []*PackageLabel {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Package) GetHistory() []*PackageMove {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+func (x *Package) GetVersionCount() uint32 {
+	if x != nil {
+		return x.VersionCount
+	}
+	return 0
+}
+
+func (x *Package) GetForgottenMoves() uint32 {
+	if x != nil {
+		return x.ForgottenMoves
+	}
+	return 0
+}
+
+// PackageVersion is a version of a name.
+type PackageVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`                // bytes
+	User          string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                 // who made it
+	TimeS         int64                  `protobuf:"varint,5,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"` // unix seconds
+	Image         *ImageSettings         `protobuf:"bytes,6,opt,name=image,proto3" json:"image,omitempty"`               // absent: it is no container image
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageVersion) Reset() {
+	*x = PackageVersion{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageVersion) ProtoMessage() {}
+
+func (x *PackageVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
+func (*PackageVersion) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *PackageVersion) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PackageVersion) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PackageVersion) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *PackageVersion) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PackageVersion) GetTimeS() int64 {
+	if x != nil {
+		return x.TimeS
+	}
+	return 0
+}
+
+func (x *PackageVersion) GetImage() *ImageSettings {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
+// PackageLabel is a label of a name.
+type PackageLabel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // that it names now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageLabel) Reset() {
+	*x = PackageLabel{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageLabel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageLabel) ProtoMessage() {}
+
+func (x *PackageLabel) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
+func (*PackageLabel) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *PackageLabel) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PackageLabel) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+// PackageMove is a move of a label.
+type PackageMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`                 // the version before; empty: none
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`                     // the version after; empty: the label was removed
+	User          string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                 // who moved it
+	TimeS         int64                  `protobuf:"varint,5,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"` // unix seconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PackageMove) Reset() {
+	*x = PackageMove{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PackageMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PackageMove) ProtoMessage() {}
+
+func (x *PackageMove) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
+func (*PackageMove) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *PackageMove) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PackageMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *PackageMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *PackageMove) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PackageMove) GetTimeS() int64 {
+	if x != nil {
+		return x.TimeS
+	}
+	return 0
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -7953,7 +8569,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7965,7 +8581,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8034,7 +8650,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8046,7 +8662,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8099,7 +8715,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8111,7 +8727,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8196,7 +8812,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8208,7 +8824,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9022,7 +9638,57 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\tBlobEntry\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x15\n" +
-	"\x06used_s\x18\x03 \x01(\x03R\x05usedS*\xa3\x02\n" +
+	"\x06used_s\x18\x03 \x01(\x03R\x05usedS\"\x80\x02\n" +
+	"\rPackageChange\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
+	"\x05label\x18\x03 \x01(\tR\x05label\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06remove\x18\x05 \x01(\bR\x06remove\x12/\n" +
+	"\x05image\x18\x06 \x01(\v2\x19.roost.wire.ImageSettingsR\x05image\x12\x10\n" +
+	"\x03uid\x18\a \x01(\rR\x03uid\x12\x12\n" +
+	"\x04user\x18\b \x01(\tR\x04user\x12$\n" +
+	"\radministrator\x18\t \x01(\bR\radministrator\"\x99\x01\n" +
+	"\rImageSettings\x12 \n" +
+	"\venvironment\x18\x01 \x03(\tR\venvironment\x12\x1e\n" +
+	"\n" +
+	"entrypoint\x18\x02 \x03(\tR\n" +
+	"entrypoint\x12\x18\n" +
+	"\acommand\x18\x03 \x03(\tR\acommand\x12\x18\n" +
+	"\aworkdir\x18\x04 \x01(\tR\aworkdir\x12\x12\n" +
+	"\x04user\x18\x05 \x01(\tR\x04user\"N\n" +
+	"\fPackageQuery\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"R\n" +
+	"\vPackageList\x12/\n" +
+	"\bpackages\x18\x01 \x03(\v2\x13.roost.wire.PackageR\bpackages\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xb2\x02\n" +
+	"\aPackage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x126\n" +
+	"\bversions\x18\x04 \x03(\v2\x1a.roost.wire.PackageVersionR\bversions\x120\n" +
+	"\x06labels\x18\x05 \x03(\v2\x18.roost.wire.PackageLabelR\x06labels\x121\n" +
+	"\ahistory\x18\x06 \x03(\v2\x17.roost.wire.PackageMoveR\ahistory\x12#\n" +
+	"\rversion_count\x18\a \x01(\rR\fversionCount\x12'\n" +
+	"\x0fforgotten_moves\x18\b \x01(\rR\x0eforgottenMoves\"\xb2\x01\n" +
+	"\x0ePackageVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x15\n" +
+	"\x06time_s\x18\x05 \x01(\x03R\x05timeS\x12/\n" +
+	"\x05image\x18\x06 \x01(\v2\x19.roost.wire.ImageSettingsR\x05image\">\n" +
+	"\fPackageLabel\x12\x14\n" +
+	"\x05label\x18\x01 \x01(\tR\x05label\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"r\n" +
+	"\vPackageMove\x12\x14\n" +
+	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x15\n" +
+	"\x06time_s\x18\x05 \x01(\x03R\x05timeS*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -9055,7 +9721,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -9153,13 +9819,21 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*BlobMissing)(nil),           // 93: roost.wire.BlobMissing
 	(*BlobList)(nil),              // 94: roost.wire.BlobList
 	(*BlobEntry)(nil),             // 95: roost.wire.BlobEntry
-	nil,                           // 96: roost.wire.JobStatus.CountsEntry
-	nil,                           // 97: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 98: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 99: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 100: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 101: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 102: roost.wire.Placed.Gpu
+	(*PackageChange)(nil),         // 96: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 97: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 98: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 99: roost.wire.PackageList
+	(*Package)(nil),               // 100: roost.wire.Package
+	(*PackageVersion)(nil),        // 101: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 102: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 103: roost.wire.PackageMove
+	nil,                           // 104: roost.wire.JobStatus.CountsEntry
+	nil,                           // 105: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 106: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 107: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 108: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 109: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 110: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -9178,7 +9852,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	29,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	28,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	35,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	96,  // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	104, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -9193,7 +9867,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	39,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
 	40,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
 	3,   // 30: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	97,  // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	105, // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
 	46,  // 32: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
 	43,  // 33: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
 	42,  // 34: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
@@ -9207,16 +9881,16 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	51,  // 42: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
 	52,  // 43: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
 	29,  // 44: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	98,  // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	106, // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
 	29,  // 46: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	99,  // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	107, // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	35,  // 48: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	38,  // 49: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	38,  // 50: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	38,  // 51: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	62,  // 52: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	100, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	101, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	108, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	109, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 55: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
 	65,  // 56: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
 	7,   // 57: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
@@ -9227,7 +9901,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	70,  // 62: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
 	71,  // 63: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
 	69,  // 64: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	102, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	110, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	79,  // 66: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
 	4,   // 67: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	89,  // 68: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
@@ -9235,12 +9909,18 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	88,  // 70: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
 	90,  // 71: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
 	95,  // 72: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	2,   // 73: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	74,  // [74:74] is the sub-list for method output_type
-	74,  // [74:74] is the sub-list for method input_type
-	74,  // [74:74] is the sub-list for extension type_name
-	74,  // [74:74] is the sub-list for extension extendee
-	0,   // [0:74] is the sub-list for field type_name
+	97,  // 73: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	100, // 74: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	101, // 75: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	102, // 76: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	103, // 77: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	97,  // 78: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 79: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	80,  // [80:80] is the sub-list for method output_type
+	80,  // [80:80] is the sub-list for method input_type
+	80,  // [80:80] is the sub-list for extension type_name
+	80,  // [80:80] is the sub-list for extension extendee
+	0,   // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -9259,7 +9939,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   100,
+			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -44,6 +44,16 @@ func (c *ScheddClient) RemoveBlob(ctx context.Context, req *BlobRequest) (*BlobM
 	return invoke[BlobMissing](ctx, c.conn, "RemoveBlob", req)
 }
 
+// SetPackage is the method of that name.
+func (c *ScheddClient) SetPackage(ctx context.Context, req *PackageChange) (*PackageVersion, error) {
+	return invoke[PackageVersion](ctx, c.conn, "SetPackage", req)
+}
+
+// ListPackages is the method of that name.
+func (c *ScheddClient) ListPackages(ctx context.Context, req *PackageQuery) (*PackageList, error) {
+	return invoke[PackageList](ctx, c.conn, "ListPackages", req)
+}
+
 // Query is the method of that name.
 func (c *ScheddClient) Query(ctx context.Context, req *QueryRequest) (Receiver[JobStatus], error) {
 	return query[JobStatus](ctx, c.conn, "Query", req)
