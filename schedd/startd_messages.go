@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -109,11 +110,25 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 		recordResized(s, p, m.Resized, now)
 	case *wire.FromStartd_Metric:
 		noteMetric(s, p, m.Metric)
+	case *wire.FromStartd_Container:
+		noteContainer(s, p, m.Container, now)
 	case *wire.FromStartd_Reach:
 		s.onSpawnRequest(p, m.Reach)
 	case *wire.FromStartd_Taken:
 		s.transfers.OnCheckpointTaken(&p.StartdNode, m.Taken, now)
 	}
+}
+
+// noteContainer takes in how far a machine is with the container image of an attempt.
+func noteContainer(s *Schedd, p *nodeConn, m *wire.ContainerProgress, now time.Time) {
+	a := codec.AttemptID(s.node.Name, m.GetAttempt())
+	if s.queue.NodeOf(a) != p.Name {
+		return
+	}
+	if m.GetWaits() != "" {
+		m.Waits = api.SanitizeSentence(m.GetWaits())
+	}
+	transfer.NoteContainer(s.transfers, a, m, now)
 }
 
 // recordStarted records that the processes of an attempt run.

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/store/transfer"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/containerimage"
 )
 
@@ -64,6 +65,13 @@ func (s imageServer) Fetch(ctx context.Context, digest store.Digest, to *store.D
 		return fmt.Errorf("checkpoint server %s: %w", s.address, err)
 	}
 	return nil
+}
+
+// reportContainer tells a schedd how far the container image of an attempt is.
+func reportContainer(l *machineLoop, n claim.ContainerEvent) {
+	if c, ok := l.table.Find(n.ID); ok && c.ID == n.Claim {
+		l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Container{Container: n.Progress}})
+	}
 }
 
 // missingFileSystem says what the kernel lacks for images; empty when it has it. To ask

@@ -45,6 +45,8 @@ func sendHostileReports(s *scheddSession, a *wire.AttemptRef) {
 		{Of: &wire.FromStartd_Health{Health: &wire.TaskHealth{Attempt: a, State: wire.HealthState_HEALTH_STATE_FAILING,
 			Check: "attacked", Detail: "attacked"}}},
 		{Of: &wire.FromStartd_Metric{Metric: &wire.TaskMetric{Attempt: a, Value: 1e300}}},
+		{Of: &wire.FromStartd_Container{Container: &wire.ContainerProgress{Attempt: a, Bytes: -1, Total: 1 << 62,
+			Waits: "attacked"}}},
 		{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{{Attempt: a,
 			Usage: &wire.TaskUsage{Memory: 1 << 50, PeakMemory: 1 << 50}}}}}},
 		{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a,

@@ -214,6 +214,8 @@ func (l *machineLoop) handleEvent(update any) {
 		l.onHealthEvent(n)
 	case claim.MetricEvent:
 		l.onMetricEvent(n)
+	case claim.ContainerEvent:
+		reportContainer(l, n)
 	case claim.EndedEvent:
 		l.forgetHealth(n.Claim)
 		l.exits[n.Claim] = n.Exited

@@ -118,8 +118,12 @@ const reliabilitySaveInterval = 10 * time.Minute
 // openCheckpoints finds out whether this machine takes checkpoints, and says so in its
 // ad.
 func (m *startdHost) openCheckpoints(ad *classad.Ad) (err error) {
+	server := m.node.ImageServer
+	if i := m.node.Images; i != nil && i.CheckpointsAtSubmitNode {
+		server = ""
+	}
 	m.checkpoints, err = claim.OpenCheckpoints(claim.CheckpointOptions{
-		Log: m.log, Dir: m.dirs().Checkpoints(), Server: m.node.ImageServer, Identity: m.identity,
+		Log: m.log, Dir: m.dirs().Checkpoints(), Server: server, Identity: m.identity,
 		MTBF: func() time.Duration { return m.reliability.mtbf() },
 	})
 	if err != nil {

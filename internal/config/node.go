@@ -150,6 +150,10 @@ type CheckpointServerSettings struct {
 	Max    roost.Bytes // the most bytes of all images; 0: what the disk has room for
 
 	MaxFilesOfUser roost.Bytes // the most bytes of the files of a user of a node; 0: 10 GiB
+
+	// The startds of this node send their checkpoint images to the submit nodes, as they
+	// do where there is no checkpoint server.
+	CheckpointsAtSubmitNode bool
 }
 
 // AccountantSettings configures the accountant on a node.

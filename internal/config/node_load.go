@@ -168,6 +168,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 		i.readText("dir", &n.Images.Dir)
 		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
 		i.readSize("max_files_of_user", `"10GiB"`, &n.Images.MaxFilesOfUser)
+		i.readBool("checkpoints_at_submit_node", &n.Images.CheckpointsAtSubmitNode)
 		i.reportUnknown()
 	}
 	s.readObservers(n)

@@ -144,7 +144,7 @@ func fullNode() *Node {
 			Database: "postgres://roost@db/accounting", ReconcileEvery: 2 * time.Hour},
 		AccountantAt: "10.0.0.1:9623",
 		Images: &CheckpointServerSettings{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images",
-			Max: 500 * roost.GiB, MaxFilesOfUser: 20 * roost.GiB},
+			Max: 500 * roost.GiB, MaxFilesOfUser: 20 * roost.GiB, CheckpointsAtSubmitNode: true},
 		ImageServer: "10.0.0.9:9704",
 		Authority:   &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"},
 		AuthorityAt: "10.0.0.1:9700",

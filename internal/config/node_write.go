@@ -67,6 +67,7 @@ func Write(n *Node) []byte {
 		b.writeText("dir", i.Dir)
 		b.writeSize("max_size", i.Max)
 		b.writeSize("max_files_of_user", i.MaxFilesOfUser)
+		b.writeBool("checkpoints_at_submit_node", i.CheckpointsAtSubmitNode)
 	}
 	w.writeMetrics(n.Metrics)
 	w.writeAccountant(n.Accountant)

@@ -10,10 +10,11 @@ import (
 
 // FileTransfer is a transfer of files of a task that is under way.
 type FileTransfer struct {
-	Kind    string  `json:"kind"` // "input", "output", "checkpoint" or "restore"
+	Kind    string  `json:"kind"` // "input", "output", "checkpoint", "restore" or "container image"
 	Bytes   int64   `json:"bytes"`
 	Total   int64   `json:"total_bytes"`
 	Elapsed float64 `json:"elapsed_seconds"` // since the first byte; 0: it waits for its turn
+	Waits   string  `json:"waits,omitempty"` // why nothing is transferred now
 	Text    string  `json:"text"`            // the same in words, with rate and time left
 }
 
@@ -21,7 +22,8 @@ type FileTransfer struct {
 func FileTransfersOf(s *scheddapi.JobStatus) (list []FileTransfer) {
 	for _, m := range s.GetTransfers() {
 		list = append(list, FileTransfer{Kind: m.GetKind(), Bytes: m.GetBytes(), Total: m.GetTotal(),
-			Elapsed: time.Duration(m.GetElapsed()).Seconds(), Text: TransferText(m)})
+			Elapsed: time.Duration(m.GetElapsed()).Seconds(), Waits: m.GetWaits(),
+			Text: TransferText(m)})
 	}
 	return list
 }
@@ -29,6 +31,12 @@ func FileTransfersOf(s *scheddapi.JobStatus) (list []FileTransfer) {
 // TransferText describes a transfer: "input: 120MiB of 1GiB, 30MiB/s, 29s left".
 func TransferText(m *scheddapi.FileTransfer) string {
 	text := fmt.Sprintf("%s: %v of %v", m.GetKind(), roost.Bytes(m.GetBytes()), roost.Bytes(m.GetTotal()))
+	if m.GetTotal() == 0 {
+		text = m.GetKind() + ": none of it is there yet"
+	}
+	if m.GetWaits() != "" {
+		return text + ", and no more comes now: " + PrintableText(m.GetWaits())
+	}
 	elapsed := time.Duration(m.GetElapsed())
 	if elapsed == 0 {
 		return text + ", waits for its turn"

@@ -116,19 +116,18 @@ func (c *PreemptionChain) addEviction(t *CheckpointTimeline, e *scheddapi.JobEve
 	c.Evictions = append(c.Evictions, one)
 }
 
-// addStart notes where the task went on after its last eviction, and when. The time is 0
-// of an attempt that is only assigned.
+// addStart notes where the task went on after its evictions, and when. The time is 0 of
+// an attempt that is only assigned. An attempt that never began, because its claim was
+// refused or its checkpoint could not be restored, gives way to the one after it.
 func (c *PreemptionChain) addStart(attempt uint32, node string, begin int64) {
-	n := len(c.Evictions)
-	if n == 0 {
-		return
-	}
-	last := &c.Evictions[n-1]
-	isNext := last.NextAttempt == 0 && attempt > last.Attempt || last.NextAttempt == attempt
-	if isNext {
-		last.NextAttempt, last.NextNode = attempt, node
-		if last.NextTime == "" && begin != 0 {
-			last.NextTime = Timestamp(begin)
+	for i := range c.Evictions {
+		e := &c.Evictions[i]
+		if e.NextTime != "" || attempt <= e.Attempt || attempt < e.NextAttempt {
+			continue
+		}
+		e.NextAttempt, e.NextNode = attempt, node
+		if begin != 0 {
+			e.NextTime = Timestamp(begin)
 		}
 	}
 }

@@ -94,3 +94,30 @@ func TestShortAttempt(t *testing.T) {
 		t.Errorf("%d restores, attempt %+v", timeline.Restores, a)
 	}
 }
+
+// TestRefusedAttempt: an attempt after an eviction is assigned and never begins. The task
+// went on with the attempt that began.
+func TestRefusedAttempt(t *testing.T) {
+	var s taskEvents
+	s.start(10)
+	s.checkpoint(15, 5)
+	s.end(20, 10, preempted)
+	s.start(30)
+	s.list = s.list[:len(s.list)-1] // assigned only
+	s.end(31, 0, scheddapi.Cause_CAUSE_RESTORE)
+	s.start(32)
+	s.list = s.list[:len(s.list)-1]
+	s.end(33, 0, scheddapi.Cause_CAUSE_REFUSED)
+	s.start(40)
+	s.end(50, 10, exited)
+	timeline := s.of(completedRow())
+	all := PreemptionChainOf(&timeline, s.list).Evictions
+	if len(all) != 2 || all[1].Cause != "restore" {
+		t.Errorf("got %+v, not one that was preempted and one that was not restored", all)
+	}
+	for _, e := range all {
+		if e.NextAttempt != 4 || e.NextText() != "on n4 at 1970-01-01T00:00:40.000Z" {
+			t.Errorf("after attempt %d: attempt %d, %q", e.Attempt, e.NextAttempt, e.NextText())
+		}
+	}
+}

@@ -4,10 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/master"
 )
 
 // imageScript makes an archive as docker save does, with a shell and the name of a
@@ -111,11 +114,44 @@ func TestContainerImage(t *testing.T) {
 	p.expect("entered\nblue\n", 0, "logs", "2")
 
 	p.checkResume(head)
+	p.checkProgress(head, archive)
 	missing := p.write("missing.hcl",
 		"job \"missing\" {\n  image = \"docker-archive:none.tar\"\n  command = [\"true\"]\n}\n")
 	p.expect("none.tar", 66, "submit", missing)
 	p.expect("did you mean: roost image pull", 64, "image", "pul", archive)
 	p.expect(`"blue" is no digest; roost image list shows them`, 64, "image", "rm", "blue")
+}
+
+// checkProgress has a machine wait for an image whose server does not answer. The words
+// about its task say so, until the server answers again.
+func (p *containerPool) checkProgress(head, archive string) {
+	p.t.Helper()
+	p.makeImage("red")
+	p.mustRun(p.t, "submit", "--hold", p.write("red.hcl", "job \"red\" {\n"+head+"  script = \"cat /name\"\n}\n"))
+	p.expect("image       "+archive+", pinned to ", 0, "show", "@red")
+	state, _, err := master.ReadState(p.Dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	at := slices.IndexFunc(state.Daemons, func(d master.DaemonState) bool { return d.Role == "checkpoint-server" })
+	if at < 0 {
+		p.t.Fatalf("no checkpoint server among %+v", state.Daemons)
+	}
+	server := state.Daemons[at].PID
+	if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {
+		p.t.Fatal(err)
+	}
+	defer syscall.Kill(server, syscall.SIGCONT)
+	p.mustRun(p.t, "release", "@red")
+	p.awaitOutput(p.t, "and waits for its container image: ", "why", "@red")
+	p.expect("transfer    container image: ", 0, "show", "@red")
+	if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
+		p.t.Fatal(err)
+	}
+	p.awaitSuccess(p.t, "red")
+	if text, _, _ := p.Command(p.t.Context(), "show", "@red"); strings.Contains(text, "transfer") {
+		p.t.Errorf("after its end the task has a transfer: %s", text)
+	}
 }
 
 // checkResume holds a task in an image, which leaves with a checkpoint, and releases it.

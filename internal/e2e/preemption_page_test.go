@@ -79,7 +79,8 @@ func checkEviction(t *testing.T, c *document.PreemptionChain, preemptor string) 
 	if e.Cause != "preempted" || e.Preemptor == nil || e.Preemptor.Job != preemptor || e.Preemptor.Owner == "" ||
 		e.Preemptor.Band != "production" || e.NextNode == "" || e.NextTime == "" || e.Lost > e.Wall ||
 		!strings.Contains(e.Reason, preemptor) {
-		t.Errorf("the eviction is %+v, preemptor %+v", e, e.Preemptor)
+		text, _ := json.Marshal(e) // names the preemptor, which is behind a pointer
+		t.Errorf("%s was to evict it: %s", preemptor, text)
 	}
 }
 

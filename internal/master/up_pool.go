@@ -138,6 +138,8 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 		Name: host, Dir: dir,
 		Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
 		Schedd: &config.ScheddSettings{AllowRoot: true}, Accountant: &config.AccountantSettings{},
+		// container images are stored there; checkpoint images would only travel further
+		Images: &config.CheckpointServerSettings{CheckpointsAtSubmitNode: true},
 	}
 	share := nodeResources(opt, machineResources(dir))
 	for i := range opt.Nodes {

@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129, 0}
+	return file_roost_proto_rawDescGZIP(), []int{130, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -8970,6 +8970,7 @@ type FromStartd struct {
 	//	*FromStartd_Reach
 	//	*FromStartd_Resized
 	//	*FromStartd_Metric
+	//	*FromStartd_Container
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -9147,6 +9148,15 @@ func (x *FromStartd) GetMetric() *TaskMetric {
 	return nil
 }
 
+func (x *FromStartd) GetContainer() *ContainerProgress {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Container); ok {
+			return x.Container
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -9211,6 +9221,10 @@ type FromStartd_Metric struct {
 	Metric *TaskMetric `protobuf:"bytes,31,opt,name=metric,proto3,oneof"`
 }
 
+type FromStartd_Container struct {
+	Container *ContainerProgress `protobuf:"bytes,32,opt,name=container,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -9241,6 +9255,86 @@ func (*FromStartd_Resized) isFromStartd_Of() {}
 
 func (*FromStartd_Metric) isFromStartd_Of() {}
 
+func (*FromStartd_Container) isFromStartd_Of() {}
+
+// ContainerProgress tells how far a machine is with bringing the container image that an
+// attempt waits for. It is repeated every few seconds until the image is there.
+type ContainerProgress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // that are there
+	Total         int64                  `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"` // bytes; 0: nobody knows yet
+	Waits         string                 `protobuf:"bytes,4,opt,name=waits,proto3" json:"waits,omitempty"`  // why no more come now; empty: they do
+	Done          bool                   `protobuf:"varint,5,opt,name=done,proto3" json:"done,omitempty"`   // the image is there, or it is given up
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContainerProgress) Reset() {
+	*x = ContainerProgress{}
+	mi := &file_roost_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContainerProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContainerProgress) ProtoMessage() {}
+
+func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
+func (*ContainerProgress) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ContainerProgress) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ContainerProgress) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *ContainerProgress) GetWaits() string {
+	if x != nil {
+		return x.Waits
+	}
+	return ""
+}
+
+func (x *ContainerProgress) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
 // TaskHealth is a change of an attempt's state. It is repeated at the beginning of a
 // session.
 type TaskHealth struct {
@@ -9258,7 +9352,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9270,7 +9364,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9283,7 +9377,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9347,7 +9441,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9359,7 +9453,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9372,7 +9466,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9402,7 +9496,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9414,7 +9508,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9427,7 +9521,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9478,7 +9572,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9490,7 +9584,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9503,7 +9597,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9591,7 +9685,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9603,7 +9697,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9616,7 +9710,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9674,7 +9768,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9686,7 +9780,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9699,7 +9793,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9798,7 +9892,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9810,7 +9904,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9823,7 +9917,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9853,7 +9947,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9865,7 +9959,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9878,7 +9972,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -9922,7 +10016,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10028,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10041,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10033,7 +10127,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10045,7 +10139,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10058,7 +10152,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10099,7 +10193,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10111,7 +10205,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10124,7 +10218,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10169,7 +10263,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10181,7 +10275,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10194,7 +10288,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10310,7 +10404,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10322,7 +10416,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10335,7 +10429,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10382,7 +10476,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10394,7 +10488,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10407,7 +10501,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10431,7 +10525,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10443,7 +10537,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10456,7 +10550,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10497,7 +10591,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10509,7 +10603,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10522,7 +10616,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10548,7 +10642,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10560,7 +10654,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10573,7 +10667,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10596,7 +10690,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10608,7 +10702,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10621,7 +10715,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10681,7 +10775,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10693,7 +10787,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10706,7 +10800,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10790,7 +10884,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10802,7 +10896,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10815,7 +10909,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10842,7 +10936,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10854,7 +10948,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10867,7 +10961,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10896,7 +10990,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10908,7 +11002,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10921,7 +11015,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10969,7 +11063,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10981,7 +11075,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10994,7 +11088,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11098,7 +11192,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11110,7 +11204,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11123,7 +11217,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11266,7 +11360,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11278,7 +11372,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11291,7 +11385,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11341,7 +11435,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11353,7 +11447,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11366,7 +11460,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11417,7 +11511,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11429,7 +11523,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11442,7 +11536,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11520,7 +11614,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11532,7 +11626,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11545,7 +11639,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11585,7 +11679,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11597,7 +11691,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11610,7 +11704,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11679,7 +11773,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +11785,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +11798,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11729,7 +11823,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11741,7 +11835,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11754,7 +11848,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type OwnerReply struct {
@@ -11768,7 +11862,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11780,7 +11874,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11793,7 +11887,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11825,7 +11919,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11837,7 +11931,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11850,7 +11944,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 type MineReply struct {
@@ -11864,7 +11958,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11876,7 +11970,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11889,7 +11983,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11927,7 +12021,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11939,7 +12033,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11952,7 +12046,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11991,7 +12085,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12003,7 +12097,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12016,7 +12110,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type GreetRequest struct {
@@ -12027,7 +12121,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12039,7 +12133,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12052,7 +12146,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type GreetReply struct {
@@ -12065,7 +12159,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12077,7 +12171,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12090,7 +12184,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12122,7 +12216,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12134,7 +12228,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12147,7 +12241,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12203,7 +12297,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12215,7 +12309,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12228,7 +12322,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12310,7 +12404,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12322,7 +12416,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12335,7 +12429,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12354,7 +12448,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12366,7 +12460,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12379,7 +12473,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12397,7 +12491,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12409,7 +12503,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12422,7 +12516,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type LeaveReply struct {
@@ -12433,7 +12527,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12445,7 +12539,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12458,7 +12552,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type RevokedRequest struct {
@@ -12470,7 +12564,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12482,7 +12576,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12495,7 +12589,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12514,7 +12608,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12526,7 +12620,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12539,7 +12633,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12560,7 +12654,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12572,7 +12666,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12585,7 +12679,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12620,7 +12714,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12632,7 +12726,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12645,7 +12739,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12685,7 +12779,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12697,7 +12791,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12710,7 +12804,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12778,7 +12872,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12790,7 +12884,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12803,7 +12897,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12822,7 +12916,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12834,7 +12928,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12847,7 +12941,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12865,7 +12959,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12877,7 +12971,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12890,7 +12984,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 type MembersReply struct {
@@ -12903,7 +12997,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12915,7 +13009,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12928,7 +13022,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12961,7 +13055,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12973,7 +13067,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12986,7 +13080,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13055,7 +13149,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13067,7 +13161,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13080,7 +13174,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13106,7 +13200,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13118,7 +13212,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13131,7 +13225,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13151,7 +13245,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13163,7 +13257,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13176,7 +13270,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13205,7 +13299,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13217,7 +13311,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13230,7 +13324,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13264,7 +13358,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13276,7 +13370,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13289,7 +13383,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13314,7 +13408,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13326,7 +13420,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13339,7 +13433,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13393,7 +13487,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13405,7 +13499,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13418,7 +13512,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13437,7 +13531,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13449,7 +13543,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13462,7 +13556,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13490,7 +13584,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13502,7 +13596,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13515,7 +13609,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14339,7 +14433,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vRenewLeases\x12\x14\n" +
 	"\x05heard\x18\x01 \x01(\x04R\x05heard\x12\x17\n" +
 	"\alease_s\x18\x02 \x01(\rR\x06leaseS\x12\x19\n" +
-	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\x80\x06\n" +
+	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\xbf\x06\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -14357,8 +14451,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x06health\x18\f \x01(\v2\x16.roost.wire.TaskHealthH\x00R\x06health\x12/\n" +
 	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reach\x12/\n" +
 	"\aresized\x18\x1e \x01(\v2\x13.roost.wire.ResizedH\x00R\aresized\x120\n" +
-	"\x06metric\x18\x1f \x01(\v2\x16.roost.wire.TaskMetricH\x00R\x06metricB\x04\n" +
-	"\x02of\"\xfd\x01\n" +
+	"\x06metric\x18\x1f \x01(\v2\x16.roost.wire.TaskMetricH\x00R\x06metric\x12=\n" +
+	"\tcontainer\x18  \x01(\v2\x1d.roost.wire.ContainerProgressH\x00R\tcontainerB\x04\n" +
+	"\x02of\"\x9b\x01\n" +
+	"\x11ContainerProgress\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x03R\x05total\x12\x14\n" +
+	"\x05waits\x18\x04 \x01(\tR\x05waits\x12\x12\n" +
+	"\x04done\x18\x05 \x01(\bR\x04done\"\xfd\x01\n" +
 	"\n" +
 	"TaskHealth\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -14850,7 +14951,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 172)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 173)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -14964,147 +15065,148 @@ var file_roost_proto_goTypes = []any{
 	(*ReleaseClaim)(nil),                    // 109: roost.wire.ReleaseClaim
 	(*RenewLeases)(nil),                     // 110: roost.wire.RenewLeases
 	(*FromStartd)(nil),                      // 111: roost.wire.FromStartd
-	(*TaskHealth)(nil),                      // 112: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 113: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 114: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 115: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 116: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 117: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 118: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 119: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 120: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 121: roost.wire.InputReady
-	(*Started)(nil),                         // 122: roost.wire.Started
-	(*Exited)(nil),                          // 123: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 124: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 125: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 126: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 127: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 128: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 129: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 130: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 131: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 132: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 133: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 134: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 135: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 136: roost.wire.IdleSource
-	(*Pause)(nil),                           // 137: roost.wire.Pause
-	(*GuardReport)(nil),                     // 138: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 139: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 140: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 141: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 142: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 143: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 144: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 145: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 146: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 147: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 148: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 149: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 150: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 151: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 152: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 153: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 154: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 155: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 156: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 157: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 158: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 159: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 160: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 161: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 162: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 163: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 164: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 165: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 166: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 167: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 168: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 169: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 170: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 171: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 172: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 173: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 174: roost.wire.FeedBatch
-	nil,                                     // 175: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 176: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 177: roost.wire.Extent.WordsEntry
-	nil,                                     // 178: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 179: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 180: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 181: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 182: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 183: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 184: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 185: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 186: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 187: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 188: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 189: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 190: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 191: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 192: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 193: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 194: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 195: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 196: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 197: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 198: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 199: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 200: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 201: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 202: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 203: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 204: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 205: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 206: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 207: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 208: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 209: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 210: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 211: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 212: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 213: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 214: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 215: roost.wire.PackageQuery
-	(*scheddapi.SubmitReply)(nil),           // 216: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 217: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 218: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 219: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 220: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 221: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 222: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 223: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 224: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 225: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 226: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 227: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 228: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 229: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 230: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 231: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 232: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 233: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 234: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 235: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 236: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 237: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 238: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 239: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 240: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 241: roost.wire.PackageList
-	(*scheddapi.WaitSummary)(nil),           // 242: roost.wire.WaitSummary
+	(*ContainerProgress)(nil),               // 112: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 113: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 114: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 115: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 116: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 117: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 118: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 119: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 120: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 121: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 122: roost.wire.InputReady
+	(*Started)(nil),                         // 123: roost.wire.Started
+	(*Exited)(nil),                          // 124: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 125: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 126: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 127: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 128: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 129: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 130: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 131: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 132: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 133: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 134: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 135: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 136: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 137: roost.wire.IdleSource
+	(*Pause)(nil),                           // 138: roost.wire.Pause
+	(*GuardReport)(nil),                     // 139: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 140: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 141: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 142: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 143: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 144: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 145: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 146: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 147: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 148: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 149: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 150: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 151: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 152: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 153: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 154: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 155: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 156: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 157: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 158: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 159: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 160: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 161: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 162: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 163: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 164: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 165: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 166: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 167: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 168: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 169: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 170: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 171: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 172: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 173: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 174: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 175: roost.wire.FeedBatch
+	nil,                                     // 176: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 177: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 178: roost.wire.Extent.WordsEntry
+	nil,                                     // 179: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 180: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 181: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 182: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 183: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 184: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 185: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 186: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 187: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 188: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 189: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 190: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 191: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 192: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 193: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 194: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 195: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 196: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 197: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 198: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 199: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 200: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 201: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 202: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 203: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 204: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 205: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 206: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 207: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 208: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 209: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 210: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 211: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 212: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 213: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 214: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 215: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 216: roost.wire.PackageQuery
+	(*scheddapi.SubmitReply)(nil),           // 217: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 218: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 219: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 220: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 221: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 222: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 223: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 224: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 225: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 226: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 227: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 228: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 229: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 230: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 231: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 232: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 233: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 234: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 235: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 236: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 237: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 238: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 239: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 240: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 241: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 242: roost.wire.PackageList
+	(*scheddapi.WaitSummary)(nil),           // 243: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	179, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	180, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	181, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	182, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	183, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	184, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	175, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	176, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	180, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	181, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	182, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	183, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	184, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	185, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	176, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	177, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15119,12 +15221,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	185, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	186, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	185, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	185, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	186, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	186, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15140,9 +15242,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	177, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	178, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	185, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	178, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	179, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	186, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15151,8 +15253,8 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	185, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	186, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	186, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	187, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	68,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -15174,25 +15276,25 @@ var file_roost_proto_depIdxs = []int32{
 	88,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	66,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	64,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	187, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	185, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	187, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	185, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	187, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	188, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	186, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	188, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	186, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	188, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	187, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	185, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	188, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	186, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	70,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	187, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	188, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	80,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	187, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	187, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	187, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	187, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	187, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	187, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	187, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	187, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	188, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	188, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	188, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	188, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	188, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	188, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	188, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	188, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	92,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	93,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
 	91,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -15204,281 +15306,283 @@ var file_roost_proto_depIdxs = []int32{
 	87,  // 104: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	89,  // 105: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
 	85,  // 106: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	187, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	187, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	188, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	188, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	87,  // 109: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 110: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	187, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	187, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	188, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	188, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
 	98,  // 115: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
 	5,   // 116: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
 	100, // 117: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
 	102, // 118: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
 	102, // 119: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
 	102, // 120: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	187, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	188, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	187, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	116, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	120, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	122, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	123, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	127, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	128, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	121, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	124, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	125, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	118, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	119, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	112, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	113, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	188, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	189, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	188, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	117, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	121, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	123, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	124, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	128, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	129, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	122, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	125, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	126, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	119, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	120, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	113, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	114, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	65,  // 137: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
 	86,  // 138: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	187, // 139: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 140: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	189, // 141: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	187, // 142: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	187, // 143: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	117, // 144: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	185, // 145: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	187, // 146: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	123, // 147: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	190, // 148: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 149: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	190, // 150: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	187, // 151: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	190, // 152: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	191, // 153: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	187, // 154: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	187, // 155: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	187, // 156: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	192, // 157: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	129, // 158: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	124, // 159: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	193, // 160: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	187, // 161: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 162: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	126, // 163: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	187, // 164: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	194, // 165: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	193, // 166: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	187, // 167: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	129, // 168: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	131, // 169: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	187, // 170: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	187, // 171: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	136, // 172: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	137, // 173: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 174: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	140, // 175: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	139, // 176: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	137, // 177: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	135, // 178: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	138, // 179: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	160, // 180: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	160, // 181: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	160, // 182: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	165, // 183: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	172, // 184: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	170, // 185: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	171, // 186: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	182, // 187: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	195, // 188: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	196, // 189: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	184, // 190: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	183, // 191: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	179, // 192: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	181, // 193: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	197, // 194: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	198, // 195: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	199, // 196: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	200, // 197: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	180, // 198: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	201, // 199: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	202, // 200: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	203, // 201: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	204, // 202: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	205, // 203: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	206, // 204: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	207, // 205: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	208, // 206: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	209, // 207: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	210, // 208: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	211, // 209: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	212, // 210: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	213, // 211: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	213, // 212: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	214, // 213: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	215, // 214: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	15,  // 215: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	197, // 216: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	198, // 217: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 218: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 219: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 220: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 221: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 222: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 223: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 224: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 225: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 226: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	199, // 227: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	211, // 228: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 229: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 230: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	201, // 231: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	202, // 232: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 233: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 234: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 235: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 236: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 237: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 238: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 239: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 240: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	130, // 241: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	133, // 242: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	134, // 243: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	94,  // 244: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	130, // 245: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	180, // 246: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	115, // 247: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	213, // 248: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	130, // 249: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	94,  // 250: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	94,  // 251: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	103, // 252: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	102, // 253: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	104, // 254: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	213, // 255: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	213, // 256: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	212, // 257: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	213, // 258: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	213, // 259: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	214, // 260: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	215, // 261: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	97,  // 262: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	138, // 263: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	141, // 264: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	142, // 265: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	144, // 266: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	146, // 267: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	148, // 268: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	150, // 269: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	152, // 270: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	154, // 271: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	156, // 272: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	158, // 273: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	161, // 274: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	163, // 275: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	166, // 276: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	169, // 277: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	173, // 278: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	168, // 279: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	204, // 280: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	205, // 281: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	216, // 282: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	216, // 283: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	217, // 284: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	218, // 285: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	219, // 286: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	220, // 287: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	221, // 288: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	222, // 289: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	223, // 290: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	224, // 291: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	225, // 292: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	226, // 293: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	227, // 294: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	228, // 295: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	229, // 296: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	230, // 297: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	231, // 298: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	232, // 299: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	233, // 300: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	234, // 301: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	235, // 302: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	236, // 303: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	237, // 304: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	238, // 305: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	239, // 306: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	238, // 307: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	240, // 308: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	241, // 309: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	218, // 310: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	222, // 311: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	223, // 312: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	219, // 313: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	216, // 314: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	221, // 315: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	220, // 316: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	226, // 317: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	242, // 318: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 319: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 320: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 321: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	224, // 322: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	237, // 323: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 324: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 325: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	227, // 326: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	228, // 327: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 328: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 329: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 330: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 331: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 332: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 333: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 334: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	111, // 335: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	132, // 336: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	130, // 337: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	221, // 338: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	130, // 339: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	132, // 340: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	226, // 341: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	114, // 342: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	212, // 343: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	132, // 344: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	130, // 345: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	106, // 346: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	132, // 347: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	103, // 348: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	105, // 349: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	101, // 350: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	212, // 351: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	238, // 352: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	239, // 353: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	238, // 354: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	240, // 355: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	241, // 356: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	99,  // 357: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	135, // 358: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	143, // 359: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	143, // 360: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	145, // 361: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	147, // 362: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	149, // 363: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	151, // 364: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	153, // 365: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	155, // 366: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	157, // 367: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	159, // 368: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	162, // 369: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	164, // 370: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	167, // 371: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	174, // 372: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	174, // 373: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	174, // 374: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	230, // 375: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	231, // 376: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	282, // [282:377] is the sub-list for method output_type
-	187, // [187:282] is the sub-list for method input_type
-	187, // [187:187] is the sub-list for extension type_name
-	187, // [187:187] is the sub-list for extension extendee
-	0,   // [0:187] is the sub-list for field type_name
+	112, // 139: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	188, // 140: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	188, // 141: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 142: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	190, // 143: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	188, // 144: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	188, // 145: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	118, // 146: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	186, // 147: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	188, // 148: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	124, // 149: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	191, // 150: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 151: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	191, // 152: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	188, // 153: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	191, // 154: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	192, // 155: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	188, // 156: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	188, // 157: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	188, // 158: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	193, // 159: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	130, // 160: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	125, // 161: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	194, // 162: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	188, // 163: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 164: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	127, // 165: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	188, // 166: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	195, // 167: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	194, // 168: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	188, // 169: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	130, // 170: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	132, // 171: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	188, // 172: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	188, // 173: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	137, // 174: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	138, // 175: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 176: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	141, // 177: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	140, // 178: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	138, // 179: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	136, // 180: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	139, // 181: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	161, // 182: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	161, // 183: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	161, // 184: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	166, // 185: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	173, // 186: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	171, // 187: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	172, // 188: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	183, // 189: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	196, // 190: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	197, // 191: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	185, // 192: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	184, // 193: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	180, // 194: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	182, // 195: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	198, // 196: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	199, // 197: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	200, // 198: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	201, // 199: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	181, // 200: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	202, // 201: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	203, // 202: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	204, // 203: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	205, // 204: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	206, // 205: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	207, // 206: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	208, // 207: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	209, // 208: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	210, // 209: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	211, // 210: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	212, // 211: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	213, // 212: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	214, // 213: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	214, // 214: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	215, // 215: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	216, // 216: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	15,  // 217: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	198, // 218: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	199, // 219: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 220: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 221: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 222: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 223: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 224: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 225: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 226: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 227: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 228: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	200, // 229: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	212, // 230: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 231: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 232: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	202, // 233: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	203, // 234: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 235: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 236: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 237: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 238: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 239: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 240: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 241: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 242: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	131, // 243: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	134, // 244: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	135, // 245: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	94,  // 246: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	131, // 247: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	181, // 248: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	116, // 249: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	214, // 250: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	131, // 251: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	94,  // 252: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	94,  // 253: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	103, // 254: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	102, // 255: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	104, // 256: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	214, // 257: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	214, // 258: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	213, // 259: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	214, // 260: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	214, // 261: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	215, // 262: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	216, // 263: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	97,  // 264: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	139, // 265: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	142, // 266: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	143, // 267: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	145, // 268: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	147, // 269: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	149, // 270: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	151, // 271: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	153, // 272: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	155, // 273: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	157, // 274: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	159, // 275: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	162, // 276: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	164, // 277: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	167, // 278: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	170, // 279: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	174, // 280: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	169, // 281: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	205, // 282: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	206, // 283: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	217, // 284: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	217, // 285: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	218, // 286: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	219, // 287: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	220, // 288: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	221, // 289: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	222, // 290: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	223, // 291: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	224, // 292: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	225, // 293: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	226, // 294: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	227, // 295: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	228, // 296: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	229, // 297: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	230, // 298: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	231, // 299: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	232, // 300: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	233, // 301: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	234, // 302: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	235, // 303: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	236, // 304: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	237, // 305: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	238, // 306: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	239, // 307: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	240, // 308: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	239, // 309: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	241, // 310: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	242, // 311: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	219, // 312: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	223, // 313: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	224, // 314: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	220, // 315: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	217, // 316: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	222, // 317: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	221, // 318: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	227, // 319: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	243, // 320: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 321: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 322: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 323: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	225, // 324: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	238, // 325: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 326: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 327: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	228, // 328: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	229, // 329: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 330: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 331: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 332: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 333: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 334: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 335: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 336: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	111, // 337: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	133, // 338: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	131, // 339: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	222, // 340: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	131, // 341: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	133, // 342: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	227, // 343: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	115, // 344: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	213, // 345: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	133, // 346: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	131, // 347: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	106, // 348: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	133, // 349: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	103, // 350: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	105, // 351: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	101, // 352: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	213, // 353: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	239, // 354: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	240, // 355: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	239, // 356: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	241, // 357: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	242, // 358: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	99,  // 359: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	136, // 360: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	144, // 361: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	144, // 362: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	146, // 363: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	148, // 364: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	150, // 365: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	152, // 366: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	154, // 367: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	156, // 368: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	158, // 369: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	160, // 370: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	163, // 371: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	165, // 372: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	168, // 373: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	175, // 374: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	175, // 375: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	175, // 376: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	231, // 377: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	232, // 378: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	284, // [284:379] is the sub-list for method output_type
+	189, // [189:284] is the sub-list for method input_type
+	189, // [189:189] is the sub-list for extension type_name
+	189, // [189:189] is the sub-list for extension extendee
+	0,   // [0:189] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15547,15 +15651,16 @@ func file_roost_proto_init() {
 		(*FromStartd_Reach)(nil),
 		(*FromStartd_Resized)(nil),
 		(*FromStartd_Metric)(nil),
+		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[122].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[123].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   172,
+			NumMessages:   173,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -171,6 +172,8 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 			if there := v.nodeWait(st); there != "" {
 				reply.Summary = "it " + there
 				reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
+			} else if what := v.fileWait(st); what != "" {
+				reply.Summary = "it is to start on " + st.Task.Node + ", and waits for its " + what
 			}
 		}
 		if st.Task == nil && st.Counts[roost.Idle] > 0 {
@@ -194,6 +197,17 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	if state == roost.Held {
 		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
 	}
+}
+
+// fileWait says for which files a task that is to start on a machine waits there; empty
+// if for none.
+func (v *jobView) fileWait(st *queue.JobStatus) string {
+	var all []string
+	attempt := roost.AttemptID{Task: st.Job.Task(st.Task.Index), Attempt: st.Task.Attempt}
+	for _, m := range v.transfers.Progress(attempt) {
+		all = append(all, document.TransferText(m))
+	}
+	return strings.Join(all, "; ")
 }
 
 // explainRunNow adds that an operator asked for a job to run now, or that this was

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,11 +39,59 @@ func (p *transferProgress) add(bytes int64) {
 	p.bytes.Add(bytes)
 }
 
+// containerKind is the kind of a container image that its machine fetches.
+const containerKind = "container image"
+
+// containerNews is what a machine said last of the container image of an attempt.
+type containerNews struct {
+	bytes, total int64
+	waits        string
+	began, at    time.Time // of the first and the last word
+}
+
+// NoteContainer takes in how far a machine is with the container image of an attempt. It
+// may be called anywhere.
+func NoteContainer(t *FileTransfers, a roost.AttemptID, m *wire.ContainerProgress, now time.Time) {
+	t.progress.mu.Lock()
+	defer t.progress.mu.Unlock()
+	known := t.progress.containers
+	if known == nil {
+		known = map[roost.AttemptID]containerNews{}
+		t.progress.containers = known
+	}
+	maps.DeleteFunc(known, func(_ roost.AttemptID, n containerNews) bool { return n.isOld(now) })
+	if m.GetDone() {
+		delete(known, a)
+		return
+	}
+	n, ok := known[a]
+	if !ok {
+		n.began = now
+	}
+	n.bytes, n.total, n.at = max(m.GetBytes(), 0), max(m.GetTotal(), 0), now
+	n.waits = m.GetWaits()
+	known[a] = n
+}
+
+// isOld reports whether a machine that fetches an image has been silent for long.
+func (n *containerNews) isOld(now time.Time) bool { return now.Sub(n.at) > roost.SilentAfter }
+
+// containerTransfer is a container image on its way as a transfer.
+func (t *transferTable) containerTransfer(a roost.AttemptID, now time.Time) (list []*wire.FileTransfer) {
+	if n, ok := t.containers[a]; ok && !n.isOld(now) {
+		list = append(list, &wire.FileTransfer{Kind: containerKind, Bytes: n.bytes, Total: max(n.total, n.bytes),
+			Elapsed: max(int64(now.Sub(n.began)), 1), Waits: n.waits})
+	}
+	return list
+}
+
 // transferTable has the transfers that are under way by attempt. Each transfer counts in
 // a goroutine of its own, and lists read beside it.
 type transferTable struct {
 	mu sync.Mutex
 	of map[roost.AttemptID][]*transferProgress
+
+	containers map[roost.AttemptID]containerNews // of attempts that wait for their images
 }
 
 // begin adds a transfer, until end is called. One that has nothing to move is not added.
@@ -73,6 +122,7 @@ func (t *transferTable) end(a roost.AttemptID, p *transferProgress) {
 func (t *FileTransfers) Progress(a roost.AttemptID) (list []*wire.FileTransfer) {
 	t.progress.mu.Lock()
 	defer t.progress.mu.Unlock()
+	list = t.progress.containerTransfer(a, time.Now())
 	for _, p := range t.progress.of[a] {
 		done := p.bytes.Load()
 		m := &wire.FileTransfer{Kind: p.kind, Bytes: done, Total: max(p.total, done)}
@@ -91,6 +141,12 @@ func (t *FileTransfers) ActiveJobs(f func(roost.JobID) bool) {
 	defer t.progress.mu.Unlock()
 	for a := range t.progress.of {
 		if !f(a.Task.Job) {
+			return
+		}
+	}
+	now := time.Now()
+	for a, n := range t.progress.containers {
+		if !n.isOld(now) && !f(a.Task.Job) {
 			return
 		}
 	}

@@ -267,6 +267,13 @@ type (
 		Metric *wire.TaskMetric
 	}
 
+	// ContainerEvent says how far the container image of an attempt is.
+	ContainerEvent struct {
+		Claim    slot.ClaimID
+		ID       roost.AttemptID
+		Progress *wire.ContainerProgress
+	}
+
 	// EndedEvent says how an attempt has ended.
 	EndedEvent struct {
 		Claim  slot.ClaimID

@@ -89,7 +89,9 @@ func (h containerizer) begin(a *Attempt) {
 	program, record := a.program, a.record
 	go func() {
 		defer a.ReleaseFiles()
-		root, err := h.acquire(a)
+		p := newContainerProgress(h, a)
+		root, err := h.acquire(a, p)
+		p.end()
 		image := proto.RootImage{Root: root}
 		if err == nil {
 			image, err = h.rootImage(program, &record, root)
@@ -102,7 +104,7 @@ func (h containerizer) begin(a *Attempt) {
 }
 
 // acquire gets the image, and asks again for a while when nobody answers who has it.
-func (h containerizer) acquire(a *Attempt) (root string, err error) {
+func (h containerizer) acquire(a *Attempt, p *containerProgress) (root string, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, containerRetryTime)
 	defer cancel()
 	for {
@@ -111,6 +113,7 @@ func (h containerizer) acquire(a *Attempt) (root string, err error) {
 			return root, err
 		}
 		h.machine.log.Info("a container image cannot be fetched now", "attempt", a.Label(), "err", err)
+		p.setWaits(err.Error())
 		select {
 		case <-ctx.Done():
 		case <-time.After(containerInterval):

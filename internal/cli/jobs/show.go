@@ -189,6 +189,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
 		d["logs"] = logs
 	}
+	if image := document.ContainerImageOf(s.GetAd()); image != nil {
+		d["container"] = image
+	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}

@@ -36,9 +36,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	}
 	showSchedule(c, s, row)
 	showService(c, s, row)
-	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
-		row("logs", logs.Text())
-	}
+	showSettings(s, row)
 	row("submitted", c.AgoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
 		row("started", c.AgoText(s.GetStarted()))
@@ -77,6 +75,19 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	}
 	for _, text := range hints(c, s) {
 		row("hint", text)
+	}
+}
+
+// showSettings is what a job says of its container image and of its output.
+func showSettings(s *scheddapi.JobStatus, row func(head, text string)) {
+	if image := document.ContainerImageOf(s.GetAd()); image != nil {
+		row("image", image.Text())
+		for _, m := range image.Mounts {
+			row("mount", document.PrintableText(m))
+		}
+	}
+	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
+		row("logs", logs.Text())
 	}
 }
 

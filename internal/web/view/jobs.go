@@ -190,6 +190,8 @@ type JobDetail struct {
 	// when runs are made of a job that has a schedule
 	Schedule *document.Schedule `json:"schedule,omitempty"`
 
+	Container *document.ContainerImage `json:"container,omitempty"`
+
 	// for the page; the API has routes of their own
 	Tasks          []document.Job              `json:"-"` // of a service
 	Runs           []document.Job              `json:"-"` // the newest of a job with a schedule
@@ -220,6 +222,7 @@ func Job(c *route.Call) (any, error) {
 		}
 	}
 	d.Schedule = document.ScheduleOf(status.GetAd(), status.GetOwner(), time.Now())
+	d.Container = document.ContainerImageOf(status.GetAd())
 	if c.IsPage {
 		d.Usage = jobUsageOf(c, status, chartWindows)
 		if err = d.addService(c, status); err != nil {

@@ -4146,11 +4146,14 @@ func (x *CheckResult) GetEvery() int64 {
 
 // FileTransfer is a transfer of files of an attempt that is under way.
 type FileTransfer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`        // "input", "output", "checkpoint" (from the node), or "restore" (to the node)
-	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`     // that have been transferred
-	Total         int64                  `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`     // bytes
-	Elapsed       int64                  `protobuf:"varint,4,opt,name=elapsed,proto3" json:"elapsed,omitempty"` // nanoseconds since the first byte; 0: it waits for its turn
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "input", "output", "checkpoint" (from the node), "restore" (to the node), or
+	// "container image" (to the node)
+	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Bytes         int64  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`     // that have been transferred
+	Total         int64  `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`     // bytes
+	Elapsed       int64  `protobuf:"varint,4,opt,name=elapsed,proto3" json:"elapsed,omitempty"` // nanoseconds since the first byte; 0: it waits for its turn
+	Waits         string `protobuf:"bytes,5,opt,name=waits,proto3" json:"waits,omitempty"`      // why nothing is transferred now; empty: something is, or it waits for its turn
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4211,6 +4214,13 @@ func (x *FileTransfer) GetElapsed() int64 {
 		return x.Elapsed
 	}
 	return 0
+}
+
+func (x *FileTransfer) GetWaits() string {
+	if x != nil {
+		return x.Waits
+	}
+	return ""
 }
 
 // RunNow is the state of an operator's request to start tasks of a job now, out of order.
@@ -9244,12 +9254,13 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	" \x01(\tR\x04kind\x12\x12\n" +
 	"\x04live\x18\v \x01(\bR\x04live\x12\x12\n" +
 	"\x04port\x18\f \x01(\tR\x04port\x12\x14\n" +
-	"\x05every\x18\r \x01(\x03R\x05every\"h\n" +
+	"\x05every\x18\r \x01(\x03R\x05every\"~\n" +
 	"\fFileTransfer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x03R\x05total\x12\x18\n" +
-	"\aelapsed\x18\x04 \x01(\x03R\aelapsed\"v\n" +
+	"\aelapsed\x18\x04 \x01(\x03R\aelapsed\x12\x14\n" +
+	"\x05waits\x18\x05 \x01(\tR\x05waits\"v\n" +
 	"\x06RunNow\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
