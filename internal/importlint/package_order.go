@@ -98,6 +98,7 @@ func packageOrders() []packageOrder {
 		{"internal/logmark", false},
 		{"internal/appendlog", false},
 		{"internal/boltfile", false},
+		{"internal/store/chunktracker", true},
 		{"internal/store", false},
 		{"internal/store/transfer", false},
 		{"internal/replica", false},
