@@ -95,6 +95,7 @@ for part in "$@"; do
 		package chromium chromium
 		package dig bind9-dnsutils
 		package umoci umoci
+		package mksquashfs squashfs-tools
 		package skopeo skopeo
 		package buildah buildah
 		package fsck.erofs erofs-utils

@@ -41,12 +41,20 @@ type builder struct {
 
 // build reads an image that is on the disk, and writes its file system to an empty file.
 func build(ctx context.Context, r imageref.Reference, out *os.File, limits Limits) (Result, error) {
-	m, err := openImage(r)
-	if err != nil {
-		return Result{}, err
-	}
 	b := &builder{limits: limits}
-	result, err := b.run(ctx, m, r.Source == imageref.Archive, out)
+	var result Result
+	var err error
+	switch r.Source {
+	case imageref.SIF, imageref.SquashFS:
+		result, err = b.buildFileSystem(ctx, r, out)
+	case imageref.Dir:
+		result, err = buildTree(ctx, r.Path, out, limits)
+	default:
+		var m registry.Image
+		if m, err = openImage(r); err == nil {
+			result, err = b.run(ctx, m, r.Source == imageref.Archive, out)
+		}
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("image %s: %w", r, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,12 @@ func (b Builder) Build(ctx context.Context, r imageref.Reference, out *os.File) 
 		}
 	}
 	path, err := filepath.Abs(r.Path)
+	if err == nil && r.Source == imageref.Dir { // a link would be no directory
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", roost.NoInput, err)
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("image %s: %w", r, err)
 	}

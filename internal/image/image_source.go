@@ -35,7 +35,7 @@ func openImage(r imageref.Reference) (registry.Image, error) {
 	var m registry.Image
 	_, err := os.Stat(r.Path)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w: %w", r, roost.NoInput, err)
+		return nil, fmt.Errorf("%w: %w", roost.NoInput, err)
 	}
 	switch r.Source {
 	case imageref.Archive:
@@ -46,15 +46,12 @@ func openImage(r imageref.Reference) (registry.Image, error) {
 			m, err = selectImage(index, r.Tag, 0)
 		}
 	default:
-		return nil, fmt.Errorf("image %s: %w: it is not on the disk", r, roost.Internal)
+		return nil, fmt.Errorf("%w: it is not on the disk", roost.Internal)
 	}
 	if err != nil && !errors.As(err, new(roost.ErrorKind)) {
 		err = fmt.Errorf("%w: %w", roost.NoInput, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", r, err)
-	}
-	return m, nil
+	return m, err
 }
 
 // maxIndexes is how deep indexes may be in indexes.

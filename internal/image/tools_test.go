@@ -70,12 +70,19 @@ printf more >>usr/lib/small; ln usr/lib/none hard3; printf g >usr/lib/added; rm 
 `
 )
 
-// compareUnpacked mounts the image that is built of a reference, and compares it with
-// what umoci unpacks of a layout. Devices and pipes are left out, and mount points added.
+// compareUnpacked compares the image that is built of a reference with what umoci unpacks
+// of a layout.
 func compareUnpacked(t *testing.T, reference, layout string) {
 	t.Helper()
 	bundle := filepath.Join(t.TempDir(), "bundle")
 	runTool(t, "/", "umoci", "unpack", "--image", layout, bundle)
+	compareMounted(t, reference, describeTree(t, filepath.Join(bundle, "rootfs")))
+}
+
+// compareMounted mounts the image that is built of a reference, and compares its files
+// with descriptions. Devices and pipes are left out, and mount points added.
+func compareMounted(t *testing.T, reference string, want map[string]string) {
+	t.Helper()
 	path, result, err := buildImage(t, testBuilder(t), reference)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +99,7 @@ func compareUnpacked(t *testing.T, reference, layout string) {
 			t.Error(err)
 		}
 	})
-	want, got := describeTree(t, filepath.Join(bundle, "rootfs")), describeTree(t, dir)
+	got := describeTree(t, dir)
 	added := strings.Fields("dev proc sys tmp run run/secrets etc var var/tmp home root etc/resolv.conf etc/hosts " +
 		"etc/passwd etc/group etc/hostname")
 	for name, w := range want {

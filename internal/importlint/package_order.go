@@ -52,6 +52,7 @@ func packageOrders() []packageOrder {
 		{"startd/desktop", true},
 		{"startd/starter/proto", true},
 		{"internal/image/erofs", true},
+		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},
 		{"internal/submit", true},
 		{"internal/pbs/qsub", true},
@@ -309,6 +310,9 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                 {"gpu/nvml"},
 		"github.com/klauspost/compress":             {"checkpoint/image", "internal/image"},
 		"github.com/google/go-containerregistry":    {"internal/image"},
+		"github.com/anchore/go-lzo":                 {"internal/image"}, // blocks of SquashFS
+		"github.com/pierrec/lz4/v4":                 {"internal/image"},
+		"github.com/ulikunitz/xz":                   {"internal/image"},
 		"github.com/godbus/dbus/v5":                 {"startd/desktop/idle"},
 		"github.com/coder/websocket":                {"internal/web/terminal", "internal/web"}, // the latter: its tests
 		"github.com/getkin/kin-openapi":             {"internal/web"},                          // its tests

@@ -15,7 +15,7 @@ import (
 
 const (
 	imageHint = "It is the container image in which the tasks run: image = \"docker://python:3.12\", " +
-		"\"oci:DIRECTORY:TAG\", \"docker-archive:FILE\" or \"NAME@LABEL\"."
+		"\"oci:DIRECTORY:TAG\", \"docker-archive:FILE\", \"FILE.sif\" or \"NAME@LABEL\"."
 	workdirHint = "It is where the program starts in the image: image_workdir = \"/work\"."
 	maxMounts   = 64
 )
@@ -57,7 +57,7 @@ func (b containerReader) readContainer() {
 	b.readMounts()
 }
 
-// setImage checks the name of the image. Paths of layouts are made absolute, so the job
+// setImage checks the name of the image. Paths are made absolute, so the job
 // means the same wherever its ad is read.
 func (b containerReader) setImage(text string, at hcl.Range) {
 	r, err := imageref.Parse(text)

@@ -30,10 +30,11 @@ func ImageCommand() *frame.Command {
 			"builds an image into the file system that tasks see, and sends what the store lacks of it; roost submit " +
 			"does the same for the image that a job names. inspect says what an image is, and sends nothing. list " +
 			"lists yours, and rm removes them from your charge: what no user has any more is removed. An image is " +
-			"docker://HOST/NAME:TAG, oci:DIRECTORY:TAG or docker-archive:FILE.",
+			"docker://HOST/NAME:TAG, oci:DIRECTORY:TAG, docker-archive:FILE, FILE.sif of Apptainer, FILE.sqsh of " +
+			"enroot, or dir:DIRECTORY, the root of a system.",
 		Examples: []frame.Example{
 			{Line: "roost image pull oci:build/r-base:4.4", Description: "from an OCI layout, as buildah makes it"},
-			{Line: "roost image inspect docker-archive:image.tar", Description: "its digest and environment"},
+			{Line: "roost image inspect analysis.sif", Description: "its digest and environment"},
 			{Line: "roost image list", Description: "those that you are charged for"},
 		},
 		Flags: []ucli.Flag{frame.JSONFlag()},
@@ -107,7 +108,8 @@ func buildImage(c *frame.Invocation, text string, send bool) (built builtImage, 
 	}
 	if r.Source == imageref.Stored {
 		return built, frame.WithHint(frame.UsageErrorf("%q is no image to build", text),
-			"name one of a registry (docker://), a layout (oci:) or an archive (docker-archive:)")
+			"name one of a registry (docker://), a layout (oci:), an archive (docker-archive:), a file (.sif, .sqsh) "+
+				"or a directory (dir:)")
 	}
 	if r.Path != "" {
 		r.Path = c.AbsolutePath(r.Path)

@@ -17,6 +17,9 @@ const (
 	Registry Source = "docker"         // docker://HOST/NAME[:TAG|@DIGEST]
 	Layout   Source = "oci"            // oci:DIRECTORY[:TAG], an OCI image layout
 	Archive  Source = "docker-archive" // docker-archive:FILE, as docker save and podman save write
+	SIF      Source = "sif"            // FILE.sif, an image of Apptainer
+	SquashFS Source = "squashfs"       // FILE.sqsh, an image of enroot
+	Dir      Source = "dir"            // dir:DIRECTORY, an unpacked root
 	Stored   Source = "stored"         // NAME@LABEL, or the digest of what is in the store of the pool
 )
 
@@ -25,7 +28,7 @@ type Reference struct {
 	Source Source
 	Text   string // as the user wrote it
 	Name   string // of a registry's image, or of a stored one
-	Path   string // of a layout or an archive
+	Path   string // of a layout, an archive, a file or a directory
 	Tag    string // of a layout's image; empty: it has only one
 	Label  string // of a stored one
 	Digest string // of a stored one, instead of name and label
@@ -34,7 +37,8 @@ type Reference struct {
 func (r Reference) String() string { return r.Text }
 
 // forms is what a wrong reference is answered with.
-const forms = `write "docker://HOST/NAME:TAG", "oci:DIRECTORY:TAG", "docker-archive:FILE" or "NAME@LABEL"`
+const forms = `write "docker://HOST/NAME:TAG", "oci:DIRECTORY:TAG", "docker-archive:FILE", "FILE.sif", "FILE.sqsh", ` +
+	`"dir:DIRECTORY" or "NAME@LABEL"`
 
 var (
 	registryName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9.\-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._\-]*)*` +
@@ -62,9 +66,12 @@ func Parse(text string) (Reference, error) {
 		}
 	case strings.HasPrefix(text, "docker-archive:"):
 		r.Source, r.Path = Archive, strings.TrimPrefix(text, "docker-archive:")
+	case strings.HasPrefix(text, "dir:"):
+		r.Source, r.Path = Dir, strings.TrimPrefix(text, "dir:")
 	case strings.HasSuffix(text, ".sif"):
-		return r, fmt.Errorf("image %q: %w: SIF files are not read yet: build an OCI image, or convert the file's "+
-			"source (skopeo copy docker://HOST/NAME oci:DIRECTORY)", text, roost.Invalid)
+		r.Source, r.Path = SIF, text
+	case strings.HasSuffix(text, ".sqsh") || strings.HasSuffix(text, ".squashfs"):
+		r.Source, r.Path = SquashFS, text
 	case digestForm().MatchString(text):
 		r.Source, r.Digest = Stored, text
 		return r, nil
@@ -92,10 +99,12 @@ func IsVersion(text string) bool { return ValidName(text) && text[0] <= '9' }
 // ValidDigest reports whether a text is the digest of a stored image.
 func ValidDigest(text string) bool { return digestForm().MatchString(text) }
 
-// WithPath returns the text of the reference with another path of its layout or archive.
+// WithPath returns the text of the reference with another path of its file or directory.
 func (r Reference) WithPath(path string) string {
 	switch {
-	case r.Source != Layout && r.Source != Archive:
+	case r.Source == SIF || r.Source == SquashFS:
+		return path
+	case r.Path == "":
 		return r.Text
 	case r.Tag != "":
 		return string(r.Source) + ":" + path + ":" + r.Tag

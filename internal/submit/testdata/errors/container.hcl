@@ -12,7 +12,7 @@ job "b" {
 }
 
 job "c" {
-  image = "/home/ann/x.sif"
+  image = "oci:"
 }
 
 job "d" {
