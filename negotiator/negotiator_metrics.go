@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // loopMetrics makes the snapshots of a negotiator's metrics, in its loop.
@@ -72,6 +73,15 @@ func (m loopMetrics) addRequests(s *metrics.NegotiatorSnapshot) {
 			}
 		}
 	}
+	m.loop.ledgerStore.view(func(l *ledger.Ledger) {
+		for _, o := range ledger.Secrets(l) {
+			if o.Group == "" {
+				s.Secrets[0]++
+			} else {
+				s.Secrets[1]++
+			}
+		}
+	})
 	s.GroupCores = map[string]float64{}
 	for who, cores := range c.chargedCores {
 		s.GroupCores[groupLabel(who.Group)] += cores

@@ -46,7 +46,7 @@ func TestReplicaSnapshot(t *testing.T) {
 // 1,000 users. An administrator has drained a machine.
 func TestSnapshotOfManyMachines(t *testing.T) {
 	const machines = 10_000
-	l := newLoop("n", "n:1", nil, newLeadership(), time.Second, slog.New(slog.DiscardHandler))
+	l := newLoop("n", "n:1", newLedgerStore(nil), newLeadership(), time.Second, slog.New(slog.DiscardHandler))
 	var all []machineUpdate
 	for i := range machines {
 		ad := classad.New()

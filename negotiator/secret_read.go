@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -27,7 +28,21 @@ func (s *grpcService) ReadSecrets(ctx context.Context, req *wire.SecretsRequest)
 	if state, _ := s.loop.leadership.currentState(); !state.isLeader {
 		return nil, fmt.Errorf("negotiator %s: %w: it does not lead", s.name, roost.Unavailable)
 	}
-	return s.admin.secrets.read(ctx, req)
+	reply, err := s.admin.secrets.read(ctx, req)
+	s.admin.secrets.countRead(err)
+	return reply, err
+}
+
+// countRead counts a read for a job.
+func (s *secretStore) countRead(err error) {
+	switch {
+	case err == nil:
+		s.reads.Inc(metrics.SecretGiven)
+	case errors.Is(err, roost.Unavailable) || errors.Is(err, roost.Internal):
+		s.reads.Inc(metrics.SecretFailed)
+	default:
+		s.reads.Inc(metrics.SecretRefused)
+	}
 }
 
 func (s *secretStore) read(ctx context.Context, req *wire.SecretsRequest) (*wire.SecretsReply, error) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/sealing"
@@ -32,6 +33,7 @@ type secretStore struct {
 	usesKey   func(id string) bool
 	confirmed atomic.Value // string: id of a key that a majority has on disk
 	log       *slog.Logger
+	reads     *metrics.Counter // by result; nil: they are not counted
 }
 
 // handle answers a user's question about secrets, or changes one of the user's own.

@@ -116,7 +116,7 @@ const secretKeysFile = "secret-keys"
 func (s *replicatedServer) secretStore() *secretStore {
 	others := slices.DeleteFunc(slices.Clone(s.config.Negotiators), func(a string) bool { return a == s.address })
 	return &secretStore{ledgerAdmin: s.decisionLoop, keys: s.keys, others: others, dial: s.dial,
-		verifyLeader: s.replica.Verify, log: s.log, usesKey: func(id string) (used bool) {
+		verifyLeader: s.replica.Verify, log: s.log, reads: s.metrics.SecretReads, usesKey: func(id string) (used bool) {
 			s.ledgerStore.view(func(l *ledger.Ledger) {
 				used = slices.ContainsFunc(ledger.Secrets(l), func(o ledger.Secret) bool { return o.Key == id })
 			})

@@ -170,6 +170,12 @@ func (m loopMetrics) countEvent(e *queue.JobEvent) {
 	}
 	m.countService(e)
 	switch e.Type {
+	case queue.Ticked:
+		m.CronInstants.Inc(metrics.CronRun)
+	case queue.TickSkipped:
+		if queue.WasSkipped(e) {
+			m.CronInstants.Inc(metrics.CronSkipped)
+		}
 	case queue.Assigned, queue.Started, queue.Ended, queue.Lost:
 		if a, ok := m.loop.queue.AttemptAccount(e.Job, e.Index); ok {
 			m.countAttempt(e, a)

@@ -14,7 +14,15 @@ type Negotiator struct {
 	Preemptions *Counter // by band
 	Snapshots   *Published[NegotiatorSnapshot]
 	Replicas    *Published[ReplicaSnapshot]
+	SecretReads *Counter // by result
 }
+
+// Results of reads of secrets.
+const (
+	SecretGiven   = iota
+	SecretRefused // there is none, or the job may not have it
+	SecretFailed  // the leader could not tell, or has no key
+)
 
 // Results of grants.
 const (
@@ -35,6 +43,7 @@ type NegotiatorSnapshot struct {
 	Cores      [AmountStates]float64
 	GPUs       [AmountStates]float64
 	GroupCores map[string]float64
+	Secrets    [2]int // of users, and of groups
 }
 
 // ReplicaSnapshot is how the replicas of a cell are, as its leader sees them.
@@ -62,6 +71,9 @@ func NewNegotiator(r *Registry, dir string) *Negotiator {
 		Preemptions: r.Counter("preemptions_total",
 			"Claims that were chosen to leave for a grant, by the band of the grant.", bandLabel()),
 	}
+	n.SecretReads = r.Counter("secret_reads_total",
+		"Reads of secrets for attempts, by result: given, refused to jobs that may not have them, or failed.",
+		Label{Name: "result", Values: []string{"given", "refused", "failed"}})
 	n.Snapshots = newNegotiatorSnapshots(r)
 	n.Replicas = newReplicaSnapshots(r)
 	r.AddDisk(dir)
@@ -79,6 +91,8 @@ func newNegotiatorSnapshots(r *Registry) *Published[NegotiatorSnapshot] {
 		waitReasonLabel())
 	cores := r.Gauge("pool_cores", "Cores of all machines, by state.", amountLabel())
 	gpus := r.Gauge("pool_gpus", "GPUs of all machines, by state.", amountLabel())
+	secrets := r.Gauge("secrets", "Secrets of the cell; only the leader has it.",
+		Label{Name: "of", Values: []string{"users", "groups"}})
 	groups := r.Gauge("group_cores",
 		"Cores in use by group, its parts left out; the 100 largest, and the rest as other.",
 		Label{Name: "group", Most: maxGroups})
@@ -94,6 +108,9 @@ func newNegotiatorSnapshots(r *Registry) *Published[NegotiatorSnapshot] {
 			return
 		}
 		to.Set(schedds, float64(s.Schedds))
+		for i, n := range s.Secrets {
+			to.Set(secrets, float64(n), i)
+		}
 		for i, n := range s.Unplaced {
 			to.Set(unplaced, float64(n), i)
 		}

@@ -26,7 +26,14 @@ type Schedd struct {
 	ServiceDisruptions *Counter // by cause
 	UpdatesEnded       *Counter // by result
 	AutoscaleDecisions *Counter // by direction and result
+	CronInstants       *Counter // of schedules, by result
 }
+
+// Results of instants of schedules.
+const (
+	CronRun     = iota // the run was made
+	CronSkipped        // nothing could run then, the run before had not ended, or there was no room
+)
 
 // ScheddSnapshot is what a schedd has at one instant.
 type ScheddSnapshot struct {
@@ -146,6 +153,9 @@ func NewSchedd(r *Registry, dir string) *Schedd {
 		CheckpointFailures: r.Counter("checkpoint_failures_total", "Checkpoints that could not be taken or stored."),
 	}
 	s.addServices(r)
+	s.CronInstants = r.Counter("cron_instants_total",
+		"Instants of schedules by result: run, or skipped. Consecutive instants that were missed count once.",
+		Label{Name: "result", Values: []string{"run", "skipped"}})
 	s.Snapshots = newScheddSnapshots(r)
 	r.AddDisk(dir)
 	r.seal()

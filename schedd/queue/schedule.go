@@ -214,7 +214,7 @@ type runDecision struct {
 func (d *runDecision) decide() {
 	c, now := d.job.schedule, d.now.Unix()
 	if c.isAhead(d.now) {
-		d.skip(now, fmt.Sprintf("the clock was set back from %s: instants from here on run unless they have",
+		d.skip(now, fmt.Sprintf(clockReason+" from %s: instants from here on run unless they have",
 			c.text(c.last)))
 		return
 	}
@@ -314,6 +314,15 @@ func (d *runDecision) decideRun(instant int64, isNext bool) {
 	}
 	d.events = append(d.events, submitted)
 	d.tick(instant, submitted.Job, made)
+}
+
+// clockReason begins the reason of instants that are decided anew.
+const clockReason = "the clock was set back"
+
+// WasSkipped reports whether an event says that instants of a schedule have no run. Those
+// before which the clock was set back are decided anew.
+func WasSkipped(e *eventlog.JobEvent) bool {
+	return e.Type == eventlog.TickSkipped && !strings.HasPrefix(e.Reason, clockReason)
 }
 
 // tick decides that an instant has its run. It comes behind the run in the log: where
