@@ -40,6 +40,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("rm", jobs.RemoveCommand, "remove", "cancel"), frame.Entry("hold", jobs.HoldCommand),
 		frame.Entry("release", jobs.ReleaseCommand), frame.Entry("retry", jobs.RetryCommand),
 		nodeEntry("image", frame.GroupChange, "container images for your tasks"),
+		nodeEntry("package", frame.GroupChange, "packages for your tasks, and their labels"),
 		frame.Entry("secret", jobs.SecretCommand), frame.Entry("alloc", jobs.AllocCommand),
 		frame.Entry("update", jobfile.UpdateCommand), frame.Entry("restart", jobfile.RestartCommand),
 		frame.Entry("scale", jobfile.ScaleCommand),

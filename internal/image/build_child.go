@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ const (
 // buildRequest is what the child reads.
 type buildRequest struct {
 	Reference imageref.Reference
+	Directory string // of a package, in the place of an image
+	AnyCase   bool
 	Limits    Limits
 }
 
@@ -77,17 +80,34 @@ func (b Builder) Build(ctx context.Context, r imageref.Reference, out *os.File) 
 		return Result{}, fmt.Errorf("image %s: %w", r, err)
 	}
 	r.Path = path
-	request, err := json.Marshal(buildRequest{r, b.Limits})
+	return b.request(ctx, "image "+r.String(), buildRequest{Reference: r, Limits: b.Limits}, out)
+}
+
+// BuildPackage writes the file system of a package to an empty file; see BuildDirectory.
+func (b Builder) BuildPackage(ctx context.Context, dir string, anyCase bool, out *os.File) (Result, error) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // the child may read nothing else
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("package of %s: %w: %w", dir, roost.NoInput, err)
+	}
+	return b.request(ctx, "package of "+dir, buildRequest{Directory: dir, AnyCase: anyCase, Limits: b.Limits}, out)
+}
+
+// request has the child do something.
+func (b Builder) request(ctx context.Context, subject string, r buildRequest, out *os.File) (Result, error) {
+	request, err := json.Marshal(r)
 	if err != nil {
 		return Result{}, err
 	}
 	text, err := b.run(ctx, request, out)
 	if err != nil {
-		return Result{}, fmt.Errorf("image %s: %w", r, err)
+		return Result{}, fmt.Errorf("%s: %w", subject, err)
 	}
 	var answer buildAnswer
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return Result{}, fmt.Errorf("image %s: %w: the builder's answer: %w", r, roost.Internal, err)
+		return Result{}, fmt.Errorf("%s: %w: the builder's answer: %w", subject, roost.Internal, err)
 	}
 	if answer.Error != "" {
 		return Result{}, childError{answer.Error, answer.Kind}
@@ -181,10 +201,17 @@ func RunChild(ctx context.Context, in io.Reader, answer io.Writer) error {
 	if out == nil {
 		return fmt.Errorf("builder: %w: it has no file to write", roost.Invalid)
 	}
-	if _, err := confine.Apply(confine.Rights{Read: []string{request.Reference.Path}}); err != nil {
+	if _, err := confine.Apply(confine.Rights{Read: []string{cmp.Or(request.Directory,
+		request.Reference.Path)}}); err != nil {
 		return fmt.Errorf("builder: %w", err)
 	}
-	result, err := build(ctx, request.Reference, out, request.Limits)
+	var result Result
+	var err error
+	if request.Directory != "" {
+		result, err = BuildDirectory(ctx, request.Directory, out, request.Limits, request.AnyCase)
+	} else {
+		result, err = build(ctx, request.Reference, out, request.Limits)
+	}
 	reply := buildAnswer{Result: result}
 	if err != nil {
 		reply.Error, reply.Kind = err.Error(), roost.Internal

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -286,21 +287,78 @@ func TestDirectory(t *testing.T) {
 			os.Symlink("bin/tool", filepath.Join(dir, "link"))); err != nil {
 			t.Fatal(err)
 		}
+		if i == 1 { // another umask changes nothing
+			if err := errors.Join(os.Chmod(filepath.Join(dir, "bin", "tool"), 0o700|os.ModeSetuid),
+				os.Chmod(filepath.Join(dir, "bin"), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		f, err := os.Create(filepath.Join(t.TempDir(), "package"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		result, err := BuildDirectory(context.Background(), dir, f, DefaultLimits())
+		result, err := BuildDirectory(context.Background(), dir, f, PackageLimits(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "set-user-ID") {
+		if len(result.Notes) != 1+i || !strings.Contains(result.Notes[0], "set-user-ID") {
 			t.Errorf("notes: %q", result.Notes)
 		}
 		sums[i] = fileSum(t, f.Name())
 	}
 	if sums[0] != sums[1] {
 		t.Error("equal directories make different packages")
+	}
+}
+
+// TestDirectoryRefused makes packages of what a package may not have.
+func TestDirectoryRefused(t *testing.T) {
+	small := PackageLimits()
+	small.Bytes = 10
+	for text, tt := range map[string]struct {
+		limits  Limits
+		anyCase bool
+		make    func(dir string) error
+		want    string
+	}{
+		"a pipe": {PackageLimits(), false, func(dir string) error { return syscall.Mkfifo(dir+"/p", 0o644) },
+			"p is a device, a pipe or a socket"},
+		"a device": {PackageLimits(), false, func(dir string) error {
+			return syscall.Mknod(dir+"/zero", syscall.S_IFCHR|0o666, 1<<8|5)
+		}, "zero is a device"},
+		"case": {PackageLimits(), false, func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/A", 0o755), os.WriteFile(dir+"/a", nil, 0o644))
+		}, "/a differs from another name only in case, as 1 names do: rename them, or say --any-case"},
+		"case that is wanted": {PackageLimits(), true, func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/A", 0o755), os.WriteFile(dir+"/a", nil, 0o644))
+		}, ""},
+		"too large": {small, false, func(dir string) error { return os.WriteFile(dir+"/a", make([]byte, 11), 0o644) },
+			"the files before it have more than 10B"},
+		"no directory": {PackageLimits(), false, func(dir string) error {
+			return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o644))
+		}, "it is no directory"},
+	} {
+		dir := filepath.Join(t.TempDir(), "dir")
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			err = tt.make(dir)
+		}
+		if errors.Is(err, syscall.EPERM) {
+			t.Logf("%s: not tested: %v", text, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(t.TempDir(), "package"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		_, err = BuildDirectory(context.Background(), dir, f, tt.limits, tt.anyCase)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v, want %q", text, err, tt.want)
+		}
 	}
 }

@@ -14,15 +14,20 @@ import (
 )
 
 // BuildDirectory writes the file system of a package: the files of a directory. All are
-// root's and without times, so equal files make equal bytes wherever they are. What sets
-// user IDs loses that; devices, pipes and sockets are left out.
-func BuildDirectory(ctx context.Context, dir string, out *os.File, limits Limits) (Result, error) {
+// root's and without times, and everybody may read them, so equal files make equal bytes
+// wherever they are. What sets user IDs loses that. A package with devices, pipes or
+// sockets is refused, and so is one with names that differ in case only, unless
+// anyCase.
+func BuildDirectory(ctx context.Context, dir string, out *os.File, limits Limits, anyCase bool) (Result, error) {
 	w := erofs.NewWriter(out)
 	c := newDirectoryCopy(ctx, dir, limits, w.WriteData)
 	if err := c.run(); err != nil {
 		return Result{}, fmt.Errorf("package of %s: %w", dir, err)
 	}
 	c.tree.noteCases("", c.tree.root)
+	if err := c.tree.dropped.refuse(anyCase); err != nil {
+		return Result{}, fmt.Errorf("package of %s: %w", dir, err)
+	}
 	if err := w.Finish(c.tree.root); err != nil {
 		return Result{}, fmt.Errorf("package of %s: %w", dir, err)
 	}
@@ -116,6 +121,9 @@ type fileIdentity struct{ device, inode uint64 }
 // newNode returns the node of one file, or none for what is left out.
 func (c *directoryCopy) newNode(path, name string, info fs.FileInfo) (n *erofs.Node, err error) {
 	permissions := uint16(info.Mode().Perm())
+	if c.settings == nil {
+		permissions = c.tree.dropped.packagePermissions(name, info)
+	}
 	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 && !info.IsDir() {
 		c.tree.dropped.setuid.add(name)
 	}

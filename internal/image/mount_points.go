@@ -52,7 +52,7 @@ func (t *layerTree) noteCases(path string, dir *erofs.Node) {
 
 // droppedParts is what an image has and its file system has not, or has in another way.
 type droppedParts struct {
-	devices, xattrs, cases, setuid partList
+	devices, xattrs, cases, setuid, private partList
 }
 
 // partList counts parts, and has the first of them.
@@ -76,6 +76,7 @@ func (d droppedParts) notes() (all []string) {
 		{d.devices, "devices and pipes are left out; sandboxes have their own"},
 		{d.xattrs, "extended attributes are left out: only those of users are shown, 2 KiB for a file"},
 		{d.setuid, "set-user-ID bits are left out"},
+		{d.private, "files were not for everybody, and in a package they are"},
 		{d.cases, "names differ only in case from others"},
 	} {
 		if k.list.count > 0 {

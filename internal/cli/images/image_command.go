@@ -35,9 +35,12 @@ func ImageCommand() *frame.Command {
 		Examples: []frame.Example{
 			{Line: "roost image pull oci:build/r-base:4.4", Description: "from an OCI layout, as buildah makes it"},
 			{Line: "roost image inspect analysis.sif", Description: "its digest and environment"},
+			{Line: "roost image pull --name r-base@4.4 oci:build/r-base",
+				Description: "jobs say image = \"r-base@4.4\" from then on"},
 			{Line: "roost image list", Description: "those that you are charged for"},
 		},
-		Flags: []ucli.Flag{frame.JSONFlag()},
+		Flags: []ucli.Flag{frame.JSONFlag(),
+			&ucli.StringFlag{Name: "name", Usage: "pull: name the image `NAME@VERSION` in the pool"}},
 	}
 }
 
@@ -75,8 +78,20 @@ func runImageVerb(c *frame.Invocation) error {
 // buildImages builds images and, if they are to be kept, sends them to the pool.
 func buildImages(c *frame.Invocation, send bool) error {
 	var documents []frame.JSONDocument
+	name := c.StringFlag("name")
+	r, err := versionReference(name)
+	switch {
+	case name == "":
+	case !send || len(c.Args) != 1:
+		return frame.UsageErrorf("--name is for roost image pull, with one image")
+	case err != nil:
+		return err
+	}
 	for _, text := range c.Args {
 		b, err := buildImage(c, text, send)
+		if err == nil && name != "" {
+			err = b.setName(c, r)
+		}
 		if err != nil {
 			return err
 		}
@@ -114,6 +129,15 @@ func buildImage(c *frame.Invocation, text string, send bool) (built builtImage, 
 	if r.Path != "" {
 		r.Path = c.AbsolutePath(r.Path)
 	}
+	return runBuilder(c, text, send, func(b image.Builder, file *os.File) (image.Result, error) {
+		return b.Build(c.Context, r, file)
+	})
+}
+
+// runBuilder runs the builder, and sends what it has built to the pool if it is to be
+// kept.
+func runBuilder(c *frame.Invocation, name string, send bool,
+	build func(b image.Builder, file *os.File) (image.Result, error)) (built builtImage, err error) {
 	dir, err := workingDir(c)
 	if err != nil {
 		return built, err
@@ -131,18 +155,27 @@ func buildImage(c *frame.Invocation, text string, send bool) (built builtImage, 
 	defer file.Close()
 	builder := image.Builder{Program: "/proc/self/exe", Args: []string{builderName}, TempDir: dir,
 		Limits: image.DefaultLimits()}
-	if built.result, err = builder.Build(c.Context, r, file); err != nil {
+	if built.result, err = build(builder, file); err != nil {
 		return built, err
 	}
 	manifest, err := blobs.AddFile(c.Context, file, "")
 	if err != nil {
 		return built, err
 	}
-	built.name, built.digest = text, manifest.Digest()
+	built.name, built.digest = name, manifest.Digest()
 	if send {
 		err = sendImage(c, blobs, built.digest)
 	}
 	return built, err
+}
+
+// setName gives an image that the pool has a name, with what submissions must know of it.
+func (b *builtImage) setName(c *frame.Invocation, r imageref.Reference) error {
+	config := b.result.Config
+	_, err := changePackage(c, &scheddapi.PackageChange{Name: r.Name, Version: r.Label, Digest: string(b.digest),
+		Image: &scheddapi.ImageSettings{Environment: config.Env, Entrypoint: config.Entrypoint,
+			Command: config.Command, Workdir: config.Workdir, User: config.User}})
+	return err
 }
 
 // workingDir makes a directory for what is only needed while an image is built.

@@ -20,7 +20,7 @@ func Commands() []*frame.Command {
 		jobs.ResumeCommand(owner.ResumeMachine), cell.CellCommand(node.RecoverCell),
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
-		doctor.Command(), images.ImageCommand(), images.BuilderCommand(),
+		doctor.Command(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
 		node.InstallCommand(),
