@@ -28,8 +28,9 @@ type Service struct {
 	wire.UnimplementedCheckpointServerServer
 	images    *store.Store
 	blobs     *blobstore.Directory // nil: none, in tests of images
-	namesMu   sync.Mutex           // held while names of blobs, or charges for them, change
-	packages  *packages.Register   // nil: none, likewise
+	planner   *chunkPlanner
+	namesMu   sync.Mutex         // held while names of blobs, or charges for them, change
+	packages  *packages.Register // nil: none, likewise
 	identity  *rpc.Identity
 	slots     chan struct{}
 	transfers sync.WaitGroup
@@ -41,7 +42,8 @@ const maxTransfers = 16
 // New returns a service for the images of a store. With the identity it verifies the
 // signatures of rights; without one, only root of this machine may call.
 func New(images *store.Store, id *rpc.Identity) *Service {
-	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers)}
+	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers),
+		planner: newChunkPlanner()}
 }
 
 // stallTimeout is how long a transfer may make no progress before it is aborted, because

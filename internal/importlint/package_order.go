@@ -277,7 +277,7 @@ func libraries() map[string][]string {
 		"golang.org/x/net":     {"internal/rpc", "internal/rpc/localrpc", "internal/web"},
 		"golang.org/x/term":    {"internal/cli/frame", "internal/cli/jobs", "internal/cli/terminal"},
 		"github.com/miekg/dns": {"collector/dns"},
-		"golang.org/x/time": {"internal/adclient", "collector", "negotiator",
+		"golang.org/x/time": {"internal/adclient", "internal/store/transfer", "collector", "negotiator",
 			"schedd", "startd", "internal/web/route"},
 		"golang.org/x/sync": {"internal/rpc", "internal/accounting/accountant", "internal/adclient", "collector",
 			"negotiator", "schedd", "schedd/api", "schedd/cellqueue", "schedd/peers", "startd", "internal/cli/sim",

@@ -60,6 +60,33 @@ func (b *Blob) ReadChunk(i int, buffer []byte) ([]byte, error) {
 	return buffer, nil
 }
 
+// ReadChunk reads chunk i of a blob that is whole or on its way. It compares the chunk
+// with its digest, and does not count as a use of the blob. A chunk that is not here is
+// roost.NotFound. The bytes are in buffer if it has room for them.
+func (d *Directory) ReadChunk(digest Digest, i int, buffer []byte) ([]byte, error) {
+	d.mu.Lock()
+	in := d.incoming[digest]
+	d.mu.Unlock()
+	if in != nil {
+		if data, err := in.readChunk(i, buffer); err == nil {
+			return data, nil // otherwise it may have become whole meanwhile
+		}
+	}
+	m, err := d.Manifest(digest)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.blobPath(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("blob %s: %w: it is not in the store", digest.Short(), roost.NotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blob %s: %w", digest.Short(), err)
+	}
+	defer f.Close()
+	return (&Blob{m, digest, f}).ReadChunk(i, buffer)
+}
+
 // Close closes the file.
 func (b *Blob) Close() error { return b.file.Close() }
 

@@ -37,6 +37,7 @@ type Directory struct {
 	arriving     int64 // bytes that blobs on their way still need
 	arrivingOf   map[string]int64
 	receiving    map[Digest]chan struct{} // closed when the digest's Incoming ends
+	incoming     map[Digest]*Incoming     // that have a file
 	maxDiskBytes func() (int64, error)    // bytes that the disk has for more blobs
 }
 
@@ -63,7 +64,7 @@ const (
 // open at a time.
 func OpenDirectory(path string, o Options) (*Directory, error) {
 	d := &Directory{path: path, options: o, blobs: map[Digest]*storedBlob{}, pins: map[Digest]map[string]bool{},
-		arrivingOf: map[string]int64{}, receiving: map[Digest]chan struct{}{}}
+		arrivingOf: map[string]int64{}, receiving: map[Digest]chan struct{}{}, incoming: map[Digest]*Incoming{}}
 	d.maxDiskBytes = d.freeBytes
 	for _, dir := range []string{path, d.join(blobsDir), d.join(incomingDir), d.join(pinsDir)} {
 		if err := os.MkdirAll(dir, directoryMode); err != nil {

@@ -50,7 +50,11 @@ func (d *Directory) Receive(ctx context.Context, m Manifest, owner string) (*Inc
 		in.finished = true
 	default:
 		in.present, in.claimed = make([]bool, len(m.Chunks)), make([]bool, len(m.Chunks))
-		err = in.open()
+		if err = in.open(); err == nil {
+			d.mu.Lock()
+			d.incoming[digest] = in
+			d.mu.Unlock()
+		}
 	}
 	if err != nil {
 		in.Close()
@@ -96,6 +100,7 @@ func (d *Directory) leaveReceive(digest Digest) {
 	defer d.mu.Unlock()
 	close(d.receiving[digest])
 	delete(d.receiving, digest)
+	delete(d.incoming, digest)
 }
 
 func (in *Incoming) path(suffix string) string {
@@ -207,6 +212,17 @@ func (in *Incoming) Put(i int, data []byte) error {
 	in.missing--
 	in.room.written(int64(len(data)))
 	return nil
+}
+
+// readChunk reads a chunk that has come.
+func (in *Incoming) readChunk(i int, buffer []byte) ([]byte, error) {
+	in.mu.Lock()
+	here := !in.closed && !in.finished && i >= 0 && i < len(in.present) && in.present[i]
+	in.mu.Unlock()
+	if !here {
+		return nil, fmt.Errorf("blob %s: chunk %d: %w: it has not come yet", in.digest.Short(), i, roost.NotFound)
+	}
+	return (&Blob{in.manifest, in.digest, in.file}).ReadChunk(i, buffer)
 }
 
 // Finish makes the blob whole, and returns its file. Missing chunks are roost.Conflict.

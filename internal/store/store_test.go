@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -360,4 +361,60 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, path, Options{})
+}
+
+// TestReadChunkWhileReceiving: a chunk that has come is read before the blob is whole.
+func TestReadChunkWhileReceiving(t *testing.T) {
+	d, err := OpenDirectory(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	data := make([]byte, 2*ChunkBytes+10)
+	data[ChunkBytes] = 1
+	m := Manifest{Size: int64(len(data))}
+	for i := range 3 {
+		m.Chunks = append(m.Chunks, sha256.Sum256(data[i*ChunkBytes:min((i+1)*ChunkBytes, len(data))]))
+	}
+	digest := m.Digest()
+	if _, err := d.ReadChunk(digest, 0, nil); !errors.Is(err, roost.NotFound) {
+		t.Errorf("of an unknown blob: %v", err)
+	}
+	in, err := d.Receive(t.Context(), m, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	read := func(i int) error {
+		got, err := d.ReadChunk(digest, i, nil)
+		if err == nil && !bytes.Equal(got, data[i*ChunkBytes:][:m.ChunkSize(i)]) {
+			t.Errorf("chunk %d has other bytes", i)
+		}
+		return err
+	}
+	for i := range 3 {
+		if err := read(i); !errors.Is(err, roost.NotFound) {
+			t.Errorf("chunk %d before it came: %v", i, err)
+		}
+		if err := in.Put(i, data[i*ChunkBytes:][:m.ChunkSize(i)]); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(i); err != nil {
+			t.Errorf("chunk %d after it came: %v", i, err)
+		}
+	}
+	if _, err := in.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for i := range 3 {
+			if err := read(i); err != nil {
+				t.Errorf("chunk %d of the whole blob: %v", i, err)
+			}
+		}
+		if err := read(3); err == nil {
+			t.Error("there is no chunk 3")
+		}
+		in.Close()
+	}
 }

@@ -294,8 +294,8 @@ func TestPoolFetches(t *testing.T) {
 		p99, copies float64
 	}{
 		"quiet":                        {simulationOptions{machines: 240, chunks: 128}, 1.5, 1.5},
-		"liars and deaths":             {churn, 2.2, 2},
-		"and the tracker falls silent": {silent, 2.6, 4},
+		"liars and deaths":             {churn, 1.8, 2},
+		"and the tracker falls silent": {silent, 2.2, 4},
 		"three machines":               {simulationOptions{machines: 3, chunks: 32}, 1.3, 1.3},
 	} {
 		t.Run(name, func(t *testing.T) {

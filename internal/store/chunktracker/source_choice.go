@@ -179,30 +179,42 @@ func (c *sourceChoice) maySeed(i int) bool {
 		slices.ContainsFunc(c.to.leases, func(l *lease) bool { return l.from == &c.seed }) {
 		return false
 	}
-	return int(b.seedCopies[i]) < c.options.MaxSeedCopies || b.all.copies[i]+b.all.coming[i] == 0 ||
-		c.to.failures >= maxFailures
+	if c.to.failures >= maxFailures {
+		return true
+	}
+	if slices.ContainsFunc(c.to.leases, func(l *lease) bool { return l.from.has(b, i) }) {
+		return false // it can come from there, after what comes now
+	}
+	return int(b.seedCopies[i]) < c.options.MaxSeedCopies || b.all.copies[i]+b.all.coming[i] == 0
 }
 
 // maxFailures is how many sources of a machine may fail in a row before it may have the
 // server.
 const maxFailures = 2
 
+// has reports whether a machine has a chunk.
+func (m *machine) has(b *trackedBlob, i int) bool {
+	at := m.members[b]
+	return at != nil && at.have.Has(i)
+}
+
 // batch returns the chunks that a source sends, the first of which is given. While a
-// chunk is rare it comes alone, so that it is sent on as soon as it is there.
+// chunk is rare it comes alone, so that it is sent on as soon as it is there. Where
+// most have it, more come at a time.
 func (c *sourceChoice) batch(from *machine, first int) []int {
 	chunks := []int{first}
 	b := c.to.blob
-	most := min(c.options.MaxBatch, 1+int(b.all.copies[first])/copiesOfBatch)
-	var has ChunkSet
-	if m := from.members[b]; m != nil {
-		has = m.have
+	copies := int(b.all.copies[first])
+	most := min(c.options.MaxBatch, 1+copies/copiesOfBatch)
+	if 2*copies >= len(b.members) {
+		most = c.options.MaxBatch
 	}
 	for _, entry := range c.wanted {
 		i := chunkOf(entry)
 		if len(chunks) >= most {
 			break
 		}
-		if i == first || c.to.coming.Has(i) || from != &c.seed && !has.Has(i) || from == &c.seed && !c.maySeed(i) {
+		if i == first || c.to.coming.Has(i) || from != &c.seed && !from.has(b, i) || from == &c.seed && !c.maySeed(i) {
 			continue
 		}
 		chunks = append(chunks, i)

@@ -29,16 +29,9 @@ func Fetch(ctx context.Context, from wire.CheckpointServerClient, digest store.D
 	if _, ok := to.Path(digest); ok {
 		return nil
 	}
-	reply, err := from.GetManifest(ctx, &wire.BlobRequest{Digest: string(digest)})
+	m, err := fetchManifest(ctx, from, digest)
 	if err != nil {
-		return fmt.Errorf("blob %s: %w", digest.Short(), rpc.FromStatus(err))
-	}
-	m, err := store.DecodeManifest(reply.GetManifest())
-	if err == nil && m.Digest() != digest {
-		err = fmt.Errorf("%w: the server sent the manifest of %s", roost.Invalid, m.Digest().Short())
-	}
-	if err != nil {
-		return fmt.Errorf("blob %s: %w", digest.Short(), err)
+		return err
 	}
 	if progress != nil {
 		progress(0, m.Size) // also if there is no room for it
@@ -67,6 +60,23 @@ func Fetch(ctx context.Context, from wire.CheckpointServerClient, digest store.D
 	}
 	_, err = in.Finish()
 	return err
+}
+
+// fetchManifest gets the manifest of a blob.
+func fetchManifest(ctx context.Context, from wire.CheckpointServerClient, digest store.Digest) (m store.Manifest,
+	err error) {
+	reply, err := from.GetManifest(ctx, &wire.BlobRequest{Digest: string(digest)})
+	if err != nil {
+		return m, fmt.Errorf("blob %s: %w", digest.Short(), rpc.FromStatus(err))
+	}
+	m, err = store.DecodeManifest(reply.GetManifest())
+	if err == nil && m.Digest() != digest {
+		err = fmt.Errorf("%w: the server sent the manifest of %s", roost.Invalid, m.Digest().Short())
+	}
+	if err != nil {
+		return m, fmt.Errorf("blob %s: %w", digest.Short(), err)
+	}
+	return m, nil
 }
 
 // fetchChunks gets some chunks of a blob.
