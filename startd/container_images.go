@@ -21,10 +21,10 @@ import (
 // openContainers opens the container images of the machine, where tasks run in sandboxes
 // and the kernel can mount images. The ad says whether it can.
 func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
-	why := "tasks run without sandboxes"
+	why, unpack := "tasks run without sandboxes", os.Geteuid() != 0
 	switch {
-	case os.Geteuid() != 0:
-		why = "only root mounts images"
+	case m.sandboxed && unpack:
+		why = missingUserOverlay()
 	case m.sandboxed:
 		why = missingFileSystem()
 	}
@@ -34,7 +34,7 @@ func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 		return nil
 	}
 	m.containers, err = containerimage.Open(containerimage.Options{
-		Log: m.log, Dir: m.dirs().Containers(), MaxBytes: int64(m.config.Containers.Max),
+		Log: m.log, Dir: m.dirs().Containers(), MaxBytes: int64(m.config.Containers.Max), Unpack: unpack,
 		Source: imageServer{m.node.Name, m.node.ImageServer, m.identity},
 	})
 	if err != nil {
@@ -83,6 +83,21 @@ func missingFileSystem() string {
 			return fmt.Sprintf("the kernel has no file system %s: %v", name, err)
 		}
 		unix.Close(fd)
+	}
+	return ""
+}
+
+// missingUserOverlay says why a user's namespace can have no overlay; empty when it can.
+// That is since Linux 5.11.
+func missingUserOverlay() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return fmt.Sprintf("the kernel does not say its version: %v", err)
+	}
+	release := unix.ByteSliceToString(name.Release[:])
+	var major, minor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil || major < 5 || major == 5 && minor < 11 {
+		return fmt.Sprintf("Linux %s has no overlays for users; 5.11 has", release)
 	}
 	return ""
 }

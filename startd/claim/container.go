@@ -147,7 +147,7 @@ func (h containerizer) onReady(n containerReady) {
 		h.machine.log.Warn("no container image", "attempt", a.Label(), "err", n.err)
 		h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED,
 			Reason: fmt.Sprintf("its container image %s could not be fetched: %v", reference, n.err)})
-	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, errJobFault):
+	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, errJobFault):
 		h.failAttempt(a, fmt.Errorf("%w: container image %s: %w", errJobFault, reference, n.err))
 	default:
 		h.failAttempt(a, fmt.Errorf("container image %s: %w", reference, n.err))
@@ -173,7 +173,10 @@ func (h containerizer) adopt(a *Attempt) {
 // rootImage describes the root of a task in an image. It has accounts and host names of
 // the machine, and the directories that the job wants and the machine's owner allows.
 func (h containerizer) rootImage(p *wire.Program, r *attemptRecord, root string) (proto.RootImage, error) {
-	image := proto.RootImage{Root: root, Namespace: fmt.Sprintf("/proc/%d/ns/mnt", os.Getpid())}
+	image := proto.RootImage{Root: root}
+	if !makesNestedSandboxes() { // those have no mounts of images, but directories
+		image.Namespace = fmt.Sprintf("/proc/%d/ns/mnt", os.Getpid())
+	}
 	if p.GetContainer().GetWritable() {
 		image.Writable = filepath.Join(r.Base, changesName)
 	}

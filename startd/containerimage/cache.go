@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/store"
 )
@@ -29,11 +27,21 @@ type Source interface {
 type Cache struct {
 	log    *slog.Logger
 	mounts string // directory
+	roots  imageRoots
 	blobs  *store.Directory
 	source Source
 
 	mu     sync.Mutex
 	images map[store.Digest]*cachedImage // that are used, on their way, or mounted
+}
+
+// imageRoots makes the root directories of images.
+type imageRoots interface {
+	list() ([]store.Digest, error)                   // those that are there
+	make(ctx context.Context, file, at string) error // roost.Exhausted: there is no room
+	remove(at string) error                          // takes little time
+	sweep() error                                    // completes remove
+	stays() bool                                     // reports whether unused ones stay when the process ends
 }
 
 // cachedImage is an image of the cache. The cache's lock guards what is not of the
@@ -53,6 +61,7 @@ type Options struct {
 	Dir      string
 	Source   Source
 	MaxBytes int64 // of all images; 0: what the disk has room for
+	Unpack   bool  // have their files in directories, where nothing can be mounted
 }
 
 // pinOwner is the owner of the pins on images that tasks use.
@@ -63,21 +72,20 @@ const pinOwner = "tasks"
 func Open(o Options) (*Cache, error) {
 	c := &Cache{log: o.Log, mounts: filepath.Join(o.Dir, "mounts"), source: o.Source,
 		images: map[store.Digest]*cachedImage{}}
+	c.roots = kernelMounts{c.mounts}
+	if o.Unpack { // each image is here twice
+		c.mounts, o.MaxBytes = filepath.Join(o.Dir, "unpacked"), o.MaxBytes/2
+		c.roots = unpackedTrees{c.mounts}
+	}
 	if err := os.MkdirAll(c.mounts, 0o700); err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(c.mounts)
+	list, err := c.roots.list()
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range mountsIn(string(info), real) {
-		if digest, err := store.ParseDigest("sha256:" + name); err == nil {
-			c.images[digest] = &cachedImage{ready: closedChannel, cancel: func() {}}
-		}
+	for _, digest := range list {
+		c.images[digest] = &cachedImage{ready: closedChannel, cancel: func() {}}
 	}
 	c.blobs, err = store.OpenDirectory(filepath.Join(o.Dir, "blobs"), store.Options{MaxBytes: o.MaxBytes})
 	return c, err
@@ -97,8 +105,8 @@ func (c *Cache) Close() error {
 	for digest, i := range c.images {
 		select {
 		case <-i.ready:
-			if i.users == 0 && i.err == nil {
-				all = errors.Join(all, c.unmount(digest))
+			if i.users == 0 && i.err == nil && !c.roots.stays() {
+				all = errors.Join(all, c.roots.remove(c.root(digest)))
 			}
 		default:
 			i.cancel()
@@ -143,9 +151,20 @@ var errUnmounted = fmt.Errorf("%w: it was unmounted by somebody else", roost.Una
 // ReleaseUnused lets the images be removed that no task uses. It is called when all tasks
 // of an earlier process are adopted.
 func (c *Cache) ReleaseUnused() error {
+	err := c.releaseUnused()
+	return errors.Join(err, c.roots.sweep())
+}
+
+func (c *Cache) releaseUnused() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all error
+	for digest, i := range c.images { // nothing would remove the tree of an image that is not here
+		if _, here := c.blobs.Path(digest); !here && i.users == 0 && c.roots.stays() {
+			delete(c.images, digest)
+			all = errors.Join(all, c.roots.remove(c.root(digest)))
+		}
+	}
 	for _, e := range c.blobs.List() {
 		if i := c.images[e.Digest]; (i == nil || i.users == 0) && slices.Contains(e.Pins, pinOwner) {
 			all = errors.Join(all, c.blobs.Unpin(e.Digest, pinOwner))
@@ -255,11 +274,18 @@ func (c *Cache) fetchAndMount(ctx context.Context, digest store.Digest, i *cache
 	if ctx.Err() != nil { // nobody wants it any more, or others bring it themselves
 		return ctx.Err()
 	}
-	at := c.root(digest)
-	if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	err := c.roots.make(ctx, path, c.root(digest))
+	if !errors.Is(err, roost.Exhausted) {
 		return err
 	}
-	return mountFile(path, at)
+	info, serr := os.Stat(path)
+	if serr != nil {
+		return err
+	}
+	if cerr := c.makeRoom(info.Size()); cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	return c.roots.make(ctx, path, c.root(digest))
 }
 
 // fetch brings an image. If there is no room for it, images that no task uses make room.
@@ -289,6 +315,12 @@ func (c *Cache) fetch(ctx context.Context, digest store.Digest, i *cachedImage) 
 // bytes fits.
 func (c *Cache) makeRoom(size int64) error {
 	removed, err := c.blobs.CollectFor(size)
+	err = errors.Join(err, c.forget(removed))
+	return errors.Join(err, c.roots.sweep())
+}
+
+// forget removes the roots of images whose blobs were removed.
+func (c *Cache) forget(removed []store.Digest) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, digest := range removed {
@@ -297,17 +329,9 @@ func (c *Cache) makeRoom(size int64) error {
 			continue // not mounted, or wanted again meanwhile: the mount has the file still
 		}
 		delete(c.images, digest)
-		if uerr := c.unmount(digest); uerr != nil {
+		if uerr := c.roots.remove(c.root(digest)); uerr != nil {
 			err = errors.Join(err, uerr)
 		}
 	}
 	return err
-}
-
-func (c *Cache) unmount(digest store.Digest) error {
-	at := c.root(digest)
-	if err := unix.Unmount(at, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("unmount %s: %w", at, err)
-	}
-	return os.Remove(at)
 }

@@ -1,6 +1,7 @@
 package containerimage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/image/erofs"
+	"github.com/roost-batch/roost/internal/store"
 )
 
 // fsType is the file system of images.
@@ -17,6 +21,67 @@ const fsType = "erofs"
 // mountFlags are the flags of an image. Nobody changes it, and no program in it runs with
 // other rights than its user's.
 const mountFlags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
+
+// kernelMounts are the mounts of images.
+type kernelMounts struct{ dir string }
+
+// list returns the digests of the images that an earlier process has mounted.
+func (k kernelMounts) list() (digests []store.Digest, err error) {
+	real, err := filepath.EvalSymlinks(k.dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range mountsIn(string(info), real) {
+		if digest, err := store.ParseDigest("sha256:" + name); err == nil {
+			digests = append(digests, digest)
+		}
+	}
+	return digests, nil
+}
+
+// make mounts an image. Anybody may have put it into the store, so it must be one that
+// Roost would have written: the kernel never reads another.
+func (k kernelMounts) make(ctx context.Context, file, at string) error {
+	if err := checkImage(ctx, file); err != nil {
+		return err
+	}
+	if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return mountFile(file, at)
+}
+
+// checkImage reads all of an image but the contents of its files.
+func checkImage(ctx context.Context, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return erofs.Walk(f, info.Size(), func(erofs.File) error { return ctx.Err() })
+}
+
+// remove unmounts an image. Tasks that have it keep it.
+func (k kernelMounts) remove(at string) error {
+	if err := unix.Unmount(at, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("unmount %s: %w", at, err)
+	}
+	return os.Remove(at)
+}
+
+// sweep has nothing to do: the kernel forgets what is unmounted.
+func (k kernelMounts) sweep() error { return nil }
+
+// stays reports that nothing stays mounted when the process ends, but what tasks use.
+func (k kernelMounts) stays() bool { return false }
 
 // mountFile mounts an image. Since Linux 6.12 the kernel reads the file itself, and an
 // older one needs a loop device.

@@ -127,6 +127,9 @@ func mountOverlay(dir string, image *proto.RootImage) startError {
 	defer syscall.Unmount(lower, syscall.MNT_DETACH) // the overlay has a copy
 	options := "lowerdir=" + escapeOption(lower) + ",upperdir=" + escapeOption(changes) +
 		",workdir=" + escapeOption(work)
+	if isNested() {
+		options += ",userxattr" // of others only root sets the marks of an overlay
+	}
 	err := syscall.Mount("overlay", root, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 	if err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount of the image " + image.Root}
@@ -197,12 +200,20 @@ type imageRoot int
 // inImage resolves a path as if the image were the root, its symbolic links as well.
 const inImage = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
 
-// attachSystem binds the sandbox's devices, and the machine's /sys for reading.
+// attachSystem binds the sandbox's devices, and the machine's /sys for reading. A user
+// can mount a /proc only where another is to be seen, so it is below that of the sandbox
+// (Linux, mount_too_revealing).
 func (r imageRoot) attachSystem(dev string) startError {
-	for _, from := range [...]struct {
+	type binding struct {
 		path, to string
 		attr     uint64
-	}{{dev, "/dev", 0}, {"/sys", "/sys", unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}} {
+	}
+	list := []binding{{dev, "/dev", 0},
+		{"/sys", "/sys", unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}}
+	if isNested() {
+		list = append(list, binding{"/proc", "/proc", 0})
+	}
+	for _, from := range list {
 		if why := r.makeDir(from.to); why.step != proto.StepNone {
 			return why
 		}
@@ -220,7 +231,11 @@ func (r imageRoot) attach(from, to string, attr uint64) error {
 		return err
 	}
 	defer syscall.Close(at)
-	tree, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
+	if isNested() { // the kernel shows no directory without what is mounted below it
+		flags |= unix.AT_RECURSIVE
+	}
+	tree, err := unix.OpenTree(unix.AT_FDCWD, from, flags)
 	if err != nil {
 		return err
 	}
@@ -330,9 +345,11 @@ func (l *syscallList) cloneUserDirs(o *proto.StartCmd) []int {
 	if len(mounts) == 0 {
 		return nil
 	}
-	l.must(proto.Credentials, "", syscall.SYS_SETGROUPS, uint64(len(o.Groups)), l.groups(o.Groups))
-	l.try(syscall.SYS_SETFSGID, uint64(o.GID))
-	l.try(syscall.SYS_SETFSUID, uint64(o.UID))
+	if !isNested() { // which is the user
+		l.must(proto.Credentials, "", syscall.SYS_SETGROUPS, uint64(len(o.Groups)), l.groups(o.Groups))
+		l.try(syscall.SYS_SETFSGID, uint64(o.GID))
+		l.try(syscall.SYS_SETFSUID, uint64(o.UID))
+	}
 	const how = unix.O_PATH | syscall.O_DIRECTORY | syscall.O_CLOEXEC
 	trees := make([]int, len(mounts))
 	for i, m := range mounts {
@@ -349,9 +366,11 @@ func (l *syscallList) cloneUserDirs(o *proto.StartCmd) []int {
 			unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 		l.calls[last].result = l.argument(trees[i], 0)
 	}
-	l.try(syscall.SYS_SETFSUID, 0)
-	l.try(syscall.SYS_SETFSGID, 0)
-	l.try(syscall.SYS_SETGROUPS, 0, 0)
+	if !isNested() {
+		l.try(syscall.SYS_SETFSUID, 0)
+		l.try(syscall.SYS_SETFSGID, 0)
+		l.try(syscall.SYS_SETGROUPS, 0, 0)
+	}
 	return trees
 }
 
