@@ -265,6 +265,19 @@ func (j *jobArchive) sweepHistory(now time.Time) error {
 	}
 }
 
+// pinBlobs has the checkpoint server keep the container images and packages of the jobs
+// of the queue.
+func (j *jobArchive) pinBlobs(ctx context.Context) error {
+	if j.node.ImageServer == "" {
+		return nil
+	}
+	var used []string
+	if err := j.loop.CallLoop(ctx, func(time.Time) { used = queue.UsedBlobs(j.queue) }); err != nil {
+		return err
+	}
+	return transfer.PinBlobs(ctx, j.transfers, used)
+}
+
 // sweepScripts removes the scripts that no job names any more. It has the checkpoint
 // server keep the scripts and the stored files of the jobs of the queue.
 func (j *jobArchive) sweepScripts(ctx context.Context, now time.Time) error {
@@ -278,7 +291,7 @@ func (j *jobArchive) sweepScripts(ctx context.Context, now time.Time) error {
 		})
 		return used, err
 	}
-	err := j.transfers.Scripts.Sweep(now, inUse)
+	err := errors.Join(j.transfers.Scripts.Sweep(now, inUse), j.pinBlobs(ctx))
 	if j.node.CellQueue == nil { // of its own users a schedd has the scripts here
 		return err
 	}

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -105,6 +107,60 @@ func (s *Service) ListBlobs(ctx context.Context, req *wire.BlobRequest) (*wire.B
 		}
 	}
 	return list, nil
+}
+
+// maxBlobPins is how many blobs the jobs of a submit node can use.
+const maxBlobPins = 10_000
+
+// PinBlobs notes which blobs the open jobs of the caller's node use. They stay until a
+// later call does not name them, or none has come for long. It answers which of them are
+// not here.
+func (s *Service) PinBlobs(ctx context.Context, req *wire.BlobPins) (*wire.BlobPins, error) {
+	blobs, err := s.blobDirectory()
+	if err != nil {
+		return nil, err
+	}
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, fmt.Errorf("pins: %w: the caller is unknown", roost.Unauthenticated)
+	}
+	if n := len(req.GetDigests()); n > maxBlobPins {
+		return nil, fmt.Errorf("pins: %w: %d, and %d is the most", roost.Exhausted, n, maxBlobPins)
+	}
+	digests := make([]blobstore.Digest, len(req.GetDigests()))
+	for i, text := range req.GetDigests() {
+		if digests[i], err = blobstore.ParseDigest(text); err != nil {
+			return nil, err
+		}
+	}
+	missing, err := blobs.SetPins(pinOwnerPrefix+p.Name, digests)
+	reply := &wire.BlobPins{}
+	for _, digest := range missing {
+		reply.Digests = append(reply.Digests, string(digest))
+	}
+	return reply, err
+}
+
+// pinOwnerPrefix begins the owner of the pins of a submit node.
+const pinOwnerPrefix = "jobs of "
+
+// Blobs without pins give way to new ones when they were not used for spareAfter. Beyond
+// spareShare of what the server may have they give way without that.
+const (
+	spareAfter = time.Hour
+	spareShare = 0.8
+)
+
+// collectBlobs removes blobs that nobody needs, if there are many, and the pins of submit
+// nodes that are gone.
+func (s *Service) collectBlobs(max int64, now time.Time) (removed []blobstore.Digest, err error) {
+	err = s.blobs.ExpirePins(pinOwnerPrefix, now.Add(-retention))
+	if max > 0 {
+		var cerr error
+		removed, cerr = s.blobs.CollectSpare(int64(float64(max)*spareShare), now.Add(-spareAfter))
+		err = errors.Join(err, cerr)
+	}
+	return removed, err
 }
 
 // RemoveBlob ends the charge of a user of the caller's node for a blob.

@@ -34,6 +34,8 @@ type Service struct {
 	identity  *rpc.Identity
 	slots     chan struct{}
 	transfers sync.WaitGroup
+
+	maxBlobBytes int64 // of all blobs; 0: what the disk has room for
 }
 
 // maxTransfers bounds the image transfers in progress; others wait.

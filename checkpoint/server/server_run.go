@@ -64,7 +64,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	blobs, err := blobstore.OpenDirectory(filepath.Join(own.Dir, store.BlobsDir),
-		blobstore.Options{MaxBytes: int64(own.Max), MaxBytesOfOwner: images.MaxBytesOfUser})
+		blobstore.Options{MaxBytes: int64(own.Max), MaxBytesOfOwner: images.MaxBytesOfUser, SpareAfter: spareAfter})
 	if err != nil {
 		for _, l := range listeners {
 			l.Close()
@@ -81,7 +81,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
 	service := New(images, id)
-	service.blobs, service.packages = blobs, names
+	service.blobs, service.packages, service.maxBlobBytes = blobs, names, int64(own.Max)
 	return serveListeners(ctx, service, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		listeners, log)
 }
@@ -112,7 +112,7 @@ func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listene
 	return err
 }
 
-// runExpiry deletes old images periodically.
+// runExpiry deletes old images and unused blobs periodically.
 func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
@@ -122,6 +122,11 @@ func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
 		n, err = n+files, errors.Join(err, ferr)
 		if n > 0 || err != nil {
 			log.Info("old checkpoints and files that were not used were deleted", "count", n, "err", err)
+		}
+		if s.blobs != nil {
+			if removed, err := s.collectBlobs(s.maxBlobBytes, time.Now()); len(removed) > 0 || err != nil {
+				log.Info("unused container images and packages were deleted", "count", len(removed), "err", err)
+			}
 		}
 		select {
 		case <-tick.C:

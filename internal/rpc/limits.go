@@ -235,6 +235,7 @@ func machineSizes() map[string]int {
 		images + "PutBlob":      ordinaryMessageSize, // parts of 256 KiB, and a manifest
 		images + "ListBlobs":    smallMessageSize,
 		images + "RemoveBlob":   smallMessageSize,
+		images + "PinBlobs":     ordinaryMessageSize, // 10,000 digests
 		images + "SetPackage":   ordinaryMessageSize, // with the environment of an image
 		images + "ListPackages": smallMessageSize,
 		images + "PlanChunks":   smallMessageSize, // a bit for each chunk, and the digests of 256 blobs

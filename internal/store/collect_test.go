@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -216,5 +217,78 @@ func TestFullDisk(t *testing.T) {
 	checkBlob(t, d, m.Digest(), data)
 	if d.arriving != 0 {
 		t.Errorf("%d bytes are reserved", d.arriving)
+	}
+}
+
+// TestSetPins: an owner names all that it needs, and nothing else of it stays pinned.
+// What is not there is returned. Pins that were not set for long expire.
+func TestSetPins(t *testing.T) {
+	d := open(t, t.TempDir(), Options{})
+	var digests []Digest
+	for i := range 3 {
+		digests = append(digests, add(t, d, randomBytes(uint64(i), 1000), ""))
+	}
+	absent := Digest(digestPrefix + strings.Repeat("0a", 32))
+	if missing, err := d.SetPins("jobs of a", []Digest{digests[0], absent, digests[1]}); err != nil ||
+		!slices.Equal(missing, []Digest{absent}) {
+		t.Fatalf("missing: %v, %v", missing, err)
+	}
+	if _, err := d.SetPins("jobs of b", digests[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	if missing, err := d.SetPins("jobs of a", digests[:1]); err != nil || len(missing) != 0 {
+		t.Fatalf("missing: %v, %v", missing, err)
+	}
+	pins := map[Digest][]string{}
+	for _, e := range d.List() {
+		pins[e.Digest] = e.Pins
+	}
+	if !slices.Equal(pins[digests[0]], []string{"jobs of a"}) || len(pins[digests[2]]) != 0 ||
+		!slices.Equal(pins[digests[1]], []string{"jobs of b"}) {
+		t.Errorf("pins: %v", pins)
+	}
+	if err := d.ExpirePins("jobs of a", time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := d.Collect(0); err != nil || !slices.Equal(removed, []Digest{digests[2]}) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if err := d.ExpirePins("jobs of a", time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := d.Collect(0); err != nil || !slices.Equal(removed, []Digest{digests[0]}) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+}
+
+// TestSpareBlobs: blobs that nobody has used for a while give way to a new one, if they
+// are not pinned. Those of an owner do not give way to more of the owner's.
+func TestSpareBlobs(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path, Options{MaxBytes: 3000, MaxBytesOfOwner: 2000, SpareAfter: time.Hour})
+	old := add(t, d, randomBytes(1, 1000), "ada")
+	pinned := add(t, d, randomBytes(2, 1000), "ada")
+	if err := d.Pin(pinned, "jobs"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Add(t.Context(), bytes.NewReader(randomBytes(3, 1000)), "ada"); !errors.Is(err, roost.Exhausted) {
+		t.Errorf("beyond the owner's bound: %v", err)
+	}
+	add(t, d, randomBytes(4, 1000), "bob")
+	if _, err := d.Add(t.Context(), bytes.NewReader(randomBytes(5, 1000)), "bob"); !errors.Is(err, roost.Exhausted) {
+		t.Errorf("all were used just now: %v", err)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	for digest, b := range d.blobs {
+		if digest == old || digest == pinned {
+			b.lastUse = long
+		}
+	}
+	add(t, d, randomBytes(5, 1000), "bob")
+	if _, err := d.Manifest(old); !errors.Is(err, roost.NotFound) {
+		t.Errorf("the one used longest ago: %v", err)
+	}
+	if _, err := d.Manifest(pinned); err != nil {
+		t.Errorf("the pinned one: %v", err)
 	}
 }

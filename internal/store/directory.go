@@ -21,6 +21,10 @@ import (
 type Options struct {
 	MaxBytes        int64 // of all blobs
 	MaxBytesOfOwner int64 // of the blobs that one owner is charged for
+
+	// Blobs without a pin that nobody has used for so long make room for new ones. Zero:
+	// none do, unless Collect is called.
+	SpareAfter time.Duration
 }
 
 // Directory is a store in a directory. Its methods may be called concurrently.

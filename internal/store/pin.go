@@ -98,17 +98,86 @@ func (d *Directory) Unpin(digest Digest, owner string) error {
 	return nil
 }
 
+// SetPins has an owner have pins on these blobs and on no others. Those that are not
+// there get none, and are returned.
+func (d *Directory) SetPins(owner string, digests []Digest) (missing []Digest, err error) {
+	wanted := map[Digest]bool{}
+	for _, digest := range digests {
+		if _, merr := d.Manifest(digest); merr != nil {
+			missing = append(missing, digest)
+			continue
+		}
+		wanted[digest] = true
+		err = errors.Join(err, d.Pin(digest, owner))
+		if path, perr := d.pinPath(digest, owner); perr == nil {
+			now := time.Now()
+			err = errors.Join(err, ignoreNotExist(os.Chtimes(path, now, now))) // for ExpirePins
+		}
+	}
+	d.mu.Lock()
+	var spare []Digest
+	for digest, owners := range d.pins {
+		if owners[owner] && !wanted[digest] {
+			spare = append(spare, digest)
+		}
+	}
+	d.mu.Unlock()
+	for _, digest := range spare {
+		err = errors.Join(err, d.Unpin(digest, owner))
+	}
+	return missing, err
+}
+
+// ExpirePins removes the pins of owners with a prefix that were last set before a time.
+func (d *Directory) ExpirePins(prefix string, before time.Time) error {
+	type pin struct {
+		digest Digest
+		owner  string
+	}
+	var all []pin
+	d.mu.Lock()
+	for digest, owners := range d.pins {
+		for owner := range owners {
+			if strings.HasPrefix(owner, prefix) {
+				all = append(all, pin{digest, owner})
+			}
+		}
+	}
+	d.mu.Unlock()
+	var err error
+	for _, p := range all {
+		path, perr := d.pinPath(p.digest, p.owner)
+		if perr != nil {
+			continue
+		}
+		if info, serr := os.Stat(path); serr == nil && info.ModTime().Before(before) {
+			err = errors.Join(err, d.Unpin(p.digest, p.owner))
+		}
+	}
+	return err
+}
+
 // Collect removes the blobs that were used longest ago until the others have at most
 // limit bytes. It never removes a pinned one, so more may remain.
 func (d *Directory) Collect(limit int64) (removed []Digest, err error) {
-	return d.collect(func(used int64) (bool, error) { return used <= limit, nil })
+	return d.collect(time.Now(), func(used int64) (bool, error) { return used <= limit, nil })
+}
+
+// CollectSpare is Collect for blobs that nobody has used since a time.
+func (d *Directory) CollectSpare(limit int64, since time.Time) (removed []Digest, err error) {
+	return d.collect(since, func(used int64) (bool, error) { return used <= limit, nil })
 }
 
 // CollectFor removes the blobs that were used longest ago until one of size bytes fits.
 // It is roost.Exhausted if what is pinned does not leave so much.
 func (d *Directory) CollectFor(size int64) (removed []Digest, err error) {
+	return d.collectFor(size, time.Now())
+}
+
+// collectFor is CollectFor with blobs that nobody has used since a time.
+func (d *Directory) collectFor(size int64, since time.Time) (removed []Digest, err error) {
 	var reason error
-	removed, err = d.collect(func(int64) (bool, error) {
+	removed, err = d.collect(since, func(int64) (bool, error) {
 		free, err := d.maxDiskBytes()
 		if err != nil {
 			return false, err
@@ -124,9 +193,9 @@ func (d *Directory) CollectFor(size int64) (removed []Digest, err error) {
 	return removed, err
 }
 
-// collect removes unpinned blobs, oldest use first, until isEnough. What was left of
-// blobs that nobody has received for a day goes first.
-func (d *Directory) collect(isEnough func(used int64) (bool, error)) (removed []Digest, err error) {
+// collect removes unpinned blobs that nobody has used since a time, oldest use first,
+// until isEnough. What was left of blobs that nobody has received for a day goes first.
+func (d *Directory) collect(since time.Time, isEnough func(used int64) (bool, error)) (removed []Digest, err error) {
 	d.filesMu.Lock()
 	defer d.filesMu.Unlock()
 	if err := d.removeAbandoned(time.Now().Add(-abandonedAfter)); err != nil {
@@ -137,7 +206,7 @@ func (d *Directory) collect(isEnough func(used int64) (bool, error)) (removed []
 		if ok, err := isEnough(d.UsedBytes()); ok || err != nil || i == 0 {
 			return removed, err
 		}
-		if e := list[i-1]; len(e.Pins) == 0 {
+		if e := list[i-1]; len(e.Pins) == 0 && !e.LastUse.After(since) {
 			if err := d.removeFiles(e.Digest); err != nil {
 				return removed, err
 			}

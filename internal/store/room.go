@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -33,8 +34,19 @@ type reservation struct {
 }
 
 // reserve takes room for size bytes of an owner. Without room it returns
-// roost.Exhausted, and says whether a bound or the disk is the cause.
+// roost.Exhausted, and says whether a bound or the disk is the cause. Blobs that nobody
+// uses give way, where the options say so.
 func (d *Directory) reserve(owner string, size int64) (*reservation, error) {
+	r, err := d.tryReserve(owner, size)
+	if d.options.SpareAfter > 0 && errors.Is(err, roost.Exhausted) {
+		if _, cerr := d.collectFor(size, time.Now().Add(-d.options.SpareAfter)); cerr == nil {
+			r, err = d.tryReserve(owner, size)
+		}
+	}
+	return r, err
+}
+
+func (d *Directory) tryReserve(owner string, size int64) (*reservation, error) {
 	free, err := d.maxDiskBytes()
 	if err != nil {
 		return nil, err

@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130, 0}
+	return file_roost_proto_rawDescGZIP(), []int{131, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -8418,6 +8418,51 @@ func (x *ChunkSource) GetChunks() []uint32 {
 	return nil
 }
 
+// BlobPins are the blobs that the open jobs of a submit node use.
+type BlobPins struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digests       []string               `protobuf:"bytes,1,rep,name=digests,proto3" json:"digests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobPins) Reset() {
+	*x = BlobPins{}
+	mi := &file_roost_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobPins) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobPins) ProtoMessage() {}
+
+func (x *BlobPins) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobPins.ProtoReflect.Descriptor instead.
+func (*BlobPins) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *BlobPins) GetDigests() []string {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
 type BlobManifest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // as package internal/store encodes it
@@ -8427,7 +8472,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8439,7 +8484,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8452,7 +8497,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8475,7 +8520,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8487,7 +8532,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8500,7 +8545,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8543,7 +8588,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8555,7 +8600,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8568,7 +8613,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8608,7 +8653,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8620,7 +8665,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8633,7 +8678,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8652,7 +8697,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8664,7 +8709,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8677,7 +8722,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8696,7 +8741,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8708,7 +8753,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8721,7 +8766,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8743,7 +8788,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8755,7 +8800,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8768,7 +8813,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8808,7 +8853,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8820,7 +8865,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8833,7 +8878,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8852,7 +8897,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8864,7 +8909,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8877,7 +8922,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8902,7 +8947,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8914,7 +8959,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8927,7 +8972,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -8978,7 +9023,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8990,7 +9035,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9003,7 +9048,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9272,7 +9317,7 @@ type ContainerProgress struct {
 
 func (x *ContainerProgress) Reset() {
 	*x = ContainerProgress{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9284,7 +9329,7 @@ func (x *ContainerProgress) String() string {
 func (*ContainerProgress) ProtoMessage() {}
 
 func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9297,7 +9342,7 @@ func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
 func (*ContainerProgress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
@@ -9352,7 +9397,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9364,7 +9409,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9377,7 +9422,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9441,7 +9486,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9453,7 +9498,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9466,7 +9511,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9496,7 +9541,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9508,7 +9553,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9521,7 +9566,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9572,7 +9617,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9584,7 +9629,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9597,7 +9642,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9685,7 +9730,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9697,7 +9742,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9710,7 +9755,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9768,7 +9813,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9780,7 +9825,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9793,7 +9838,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9892,7 +9937,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9904,7 +9949,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9917,7 +9962,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9947,7 +9992,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9959,7 +10004,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9972,7 +10017,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10016,7 +10061,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10028,7 +10073,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10041,7 +10086,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10127,7 +10172,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10139,7 +10184,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10152,7 +10197,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10193,7 +10238,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10205,7 +10250,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10218,7 +10263,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10263,7 +10308,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10275,7 +10320,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10288,7 +10333,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10404,7 +10449,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10416,7 +10461,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10429,7 +10474,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10476,7 +10521,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10488,7 +10533,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10501,7 +10546,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10525,7 +10570,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10537,7 +10582,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10550,7 +10595,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10591,7 +10636,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10603,7 +10648,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10616,7 +10661,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10642,7 +10687,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10654,7 +10699,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10667,7 +10712,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10690,7 +10735,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10702,7 +10747,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10715,7 +10760,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10775,7 +10820,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10787,7 +10832,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10800,7 +10845,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10884,7 +10929,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10896,7 +10941,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10909,7 +10954,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10936,7 +10981,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10948,7 +10993,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10961,7 +11006,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10990,7 +11035,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11002,7 +11047,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11015,7 +11060,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11063,7 +11108,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11075,7 +11120,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11088,7 +11133,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11192,7 +11237,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11204,7 +11249,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11217,7 +11262,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11360,7 +11405,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11372,7 +11417,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11385,7 +11430,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11435,7 +11480,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11447,7 +11492,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11460,7 +11505,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11511,7 +11556,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11523,7 +11568,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11536,7 +11581,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11614,7 +11659,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11626,7 +11671,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11639,7 +11684,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11679,7 +11724,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +11736,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +11749,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11773,7 +11818,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11785,7 +11830,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11798,7 +11843,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11823,7 +11868,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11835,7 +11880,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11848,7 +11893,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type OwnerReply struct {
@@ -11862,7 +11907,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11874,7 +11919,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11887,7 +11932,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11919,7 +11964,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11931,7 +11976,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11944,7 +11989,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type MineReply struct {
@@ -11958,7 +12003,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11970,7 +12015,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11983,7 +12028,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12021,7 +12066,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12033,7 +12078,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12046,7 +12091,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12085,7 +12130,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12097,7 +12142,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12110,7 +12155,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type GreetRequest struct {
@@ -12121,7 +12166,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12133,7 +12178,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12146,7 +12191,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type GreetReply struct {
@@ -12159,7 +12204,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12171,7 +12216,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12184,7 +12229,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12216,7 +12261,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12228,7 +12273,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12241,7 +12286,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12297,7 +12342,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12309,7 +12354,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12322,7 +12367,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12404,7 +12449,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12416,7 +12461,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12429,7 +12474,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12448,7 +12493,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12460,7 +12505,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12473,7 +12518,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12491,7 +12536,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12503,7 +12548,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12516,7 +12561,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type LeaveReply struct {
@@ -12527,7 +12572,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12539,7 +12584,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12552,7 +12597,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type RevokedRequest struct {
@@ -12564,7 +12609,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12576,7 +12621,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12589,7 +12634,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12608,7 +12653,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12620,7 +12665,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12633,7 +12678,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12654,7 +12699,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12666,7 +12711,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12679,7 +12724,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12714,7 +12759,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12726,7 +12771,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12739,7 +12784,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12779,7 +12824,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12791,7 +12836,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12804,7 +12849,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12872,7 +12917,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12884,7 +12929,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12897,7 +12942,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12916,7 +12961,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12928,7 +12973,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12941,7 +12986,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12959,7 +13004,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12971,7 +13016,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12984,7 +13029,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type MembersReply struct {
@@ -12997,7 +13042,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13009,7 +13054,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13022,7 +13067,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13055,7 +13100,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13067,7 +13112,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13080,7 +13125,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13149,7 +13194,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13161,7 +13206,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13174,7 +13219,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13200,7 +13245,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13212,7 +13257,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13225,7 +13270,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13245,7 +13290,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13257,7 +13302,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13270,7 +13315,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13299,7 +13344,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13311,7 +13356,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13324,7 +13369,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13358,7 +13403,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13370,7 +13415,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13383,7 +13428,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13408,7 +13453,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13420,7 +13465,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13433,7 +13478,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13487,7 +13532,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13499,7 +13544,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13512,7 +13557,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13531,7 +13576,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13543,7 +13588,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13556,7 +13601,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13584,7 +13629,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13596,7 +13641,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13609,7 +13654,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14402,7 +14447,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\amachine\x18\x02 \x01(\tR\amachine\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06chunks\x18\x04 \x03(\rR\x06chunks\"*\n" +
+	"\x06chunks\x18\x04 \x03(\rR\x06chunks\"$\n" +
+	"\bBlobPins\x12\x18\n" +
+	"\adigests\x18\x01 \x03(\tR\adigests\"*\n" +
 	"\fBlobManifest\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"`\n" +
 	"\bUserFile\x12\x12\n" +
@@ -14894,7 +14941,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
 	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x01\x12<\n" +
-	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\x9a\a\n" +
+	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\xd2\a\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
@@ -14907,7 +14954,8 @@ const file_roost_proto_rawDesc = "" +
 	"\aPutBlob\x12\x14.roost.wire.BlobPart\x1a\x17.roost.wire.BlobMissing(\x010\x01\x12:\n" +
 	"\tListBlobs\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobList\x12>\n" +
 	"\n" +
-	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12C\n" +
+	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x126\n" +
+	"\bPinBlobs\x12\x14.roost.wire.BlobPins\x1a\x14.roost.wire.BlobPins\x12C\n" +
 	"\n" +
 	"SetPackage\x12\x19.roost.wire.PackageChange\x1a\x1a.roost.wire.PackageVersion\x12A\n" +
 	"\fListPackages\x12\x18.roost.wire.PackageQuery\x1a\x17.roost.wire.PackageList\x12A\n" +
@@ -14951,7 +14999,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 173)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15054,159 +15102,160 @@ var file_roost_proto_goTypes = []any{
 	(*ChunkResult)(nil),                     // 98: roost.wire.ChunkResult
 	(*ChunkPlan)(nil),                       // 99: roost.wire.ChunkPlan
 	(*ChunkSource)(nil),                     // 100: roost.wire.ChunkSource
-	(*BlobManifest)(nil),                    // 101: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 102: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 103: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 104: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 105: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 106: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 107: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 108: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 109: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 110: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 111: roost.wire.FromStartd
-	(*ContainerProgress)(nil),               // 112: roost.wire.ContainerProgress
-	(*TaskHealth)(nil),                      // 113: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 114: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 115: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 116: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 117: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 118: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 119: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 120: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 121: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 122: roost.wire.InputReady
-	(*Started)(nil),                         // 123: roost.wire.Started
-	(*Exited)(nil),                          // 124: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 125: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 126: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 127: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 128: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 129: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 130: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 131: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 132: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 133: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 134: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 135: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 136: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 137: roost.wire.IdleSource
-	(*Pause)(nil),                           // 138: roost.wire.Pause
-	(*GuardReport)(nil),                     // 139: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 140: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 141: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 142: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 143: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 144: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 145: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 146: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 147: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 148: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 149: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 150: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 151: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 152: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 153: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 154: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 155: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 156: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 157: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 158: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 159: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 160: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 161: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 162: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 163: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 164: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 165: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 166: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 167: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 168: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 169: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 170: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 171: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 172: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 173: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 174: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 175: roost.wire.FeedBatch
-	nil,                                     // 176: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 177: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 178: roost.wire.Extent.WordsEntry
-	nil,                                     // 179: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 180: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 181: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 182: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 183: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 184: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 185: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 186: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 187: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 188: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 189: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 190: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 191: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 192: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 193: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 194: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 195: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 196: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 197: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 198: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 199: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 200: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 201: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 202: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 203: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 204: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 205: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 206: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 207: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 208: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 209: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 210: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 211: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 212: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 213: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 214: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 215: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 216: roost.wire.PackageQuery
-	(*scheddapi.SubmitReply)(nil),           // 217: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 218: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 219: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 220: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 221: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 222: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 223: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 224: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 225: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 226: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 227: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 228: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 229: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 230: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 231: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 232: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 233: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 234: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 235: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 236: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 237: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 238: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 239: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 240: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 241: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 242: roost.wire.PackageList
-	(*scheddapi.WaitSummary)(nil),           // 243: roost.wire.WaitSummary
+	(*BlobPins)(nil),                        // 101: roost.wire.BlobPins
+	(*BlobManifest)(nil),                    // 102: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 103: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 104: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 105: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 106: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 107: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 108: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 109: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 110: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 111: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 112: roost.wire.FromStartd
+	(*ContainerProgress)(nil),               // 113: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 114: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 115: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 116: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 117: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 118: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 119: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 120: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 121: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 122: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 123: roost.wire.InputReady
+	(*Started)(nil),                         // 124: roost.wire.Started
+	(*Exited)(nil),                          // 125: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 126: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 127: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 128: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 129: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 130: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 131: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 132: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 133: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 134: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 135: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 136: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 137: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 138: roost.wire.IdleSource
+	(*Pause)(nil),                           // 139: roost.wire.Pause
+	(*GuardReport)(nil),                     // 140: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 141: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 142: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 143: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 144: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 145: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 146: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 147: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 148: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 149: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 150: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 151: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 152: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 153: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 154: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 155: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 156: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 157: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 158: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 159: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 160: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 161: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 162: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 163: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 164: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 165: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 166: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 167: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 168: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 169: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 170: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 171: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 172: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 173: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 174: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 175: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 176: roost.wire.FeedBatch
+	nil,                                     // 177: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 178: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 179: roost.wire.Extent.WordsEntry
+	nil,                                     // 180: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 181: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 182: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 183: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 184: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 185: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 186: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 187: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 188: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 189: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 190: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 191: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 192: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 193: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 194: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 195: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 196: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 197: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 198: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 199: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 200: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 201: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 202: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 203: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 204: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 205: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 206: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 207: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 208: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 209: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 210: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 211: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 212: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 213: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 214: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 215: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 216: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 217: roost.wire.PackageQuery
+	(*scheddapi.SubmitReply)(nil),           // 218: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 219: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 220: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 221: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 222: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 223: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 224: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 225: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 226: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 227: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 228: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 229: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 230: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 231: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 232: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 233: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 234: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 235: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 236: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 237: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 238: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 239: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 240: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 241: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 242: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 243: roost.wire.PackageList
+	(*scheddapi.WaitSummary)(nil),           // 244: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	180, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	181, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	182, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	183, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	184, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	185, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	176, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	177, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	181, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	182, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	183, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	184, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	185, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	186, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	177, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	178, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15221,12 +15270,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	186, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	187, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	186, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	186, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	187, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	187, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15242,9 +15291,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	178, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	179, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	186, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	179, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	180, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	187, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15253,17 +15302,17 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	186, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	187, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	187, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	188, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	68,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	69,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	71,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	107, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	108, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	109, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	110, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	108, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	109, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	110, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	111, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	72,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	73,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	74,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -15276,25 +15325,25 @@ var file_roost_proto_depIdxs = []int32{
 	88,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	66,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	64,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	188, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	186, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	188, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	186, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	188, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	189, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	187, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	189, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	187, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	189, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	188, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	186, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	189, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	187, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	70,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	188, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	189, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	80,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	188, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	188, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	188, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	188, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	188, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	188, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	188, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	188, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	189, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	189, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	189, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	189, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	189, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	189, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	189, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	189, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	92,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	93,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
 	91,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -15306,119 +15355,119 @@ var file_roost_proto_depIdxs = []int32{
 	87,  // 104: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	89,  // 105: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
 	85,  // 106: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	188, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	188, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	189, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	189, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	87,  // 109: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 110: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	188, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	188, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	189, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	189, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
 	98,  // 115: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
 	5,   // 116: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
 	100, // 117: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	102, // 118: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	102, // 119: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	102, // 120: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	188, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	189, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	188, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	117, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	121, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	123, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	124, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	128, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	129, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	122, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	125, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	126, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	119, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	120, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	113, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	114, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	103, // 118: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	103, // 119: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	103, // 120: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	189, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	190, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	189, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	118, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	122, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	124, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	125, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	129, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	130, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	123, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	126, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	127, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	120, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	121, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	114, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	115, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	65,  // 137: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
 	86,  // 138: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	112, // 139: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	188, // 140: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	188, // 141: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	113, // 139: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	189, // 140: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	189, // 141: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 142: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	190, // 143: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	188, // 144: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	188, // 145: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	118, // 146: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	186, // 147: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	188, // 148: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	124, // 149: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	191, // 150: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	191, // 143: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	189, // 144: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	189, // 145: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	119, // 146: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	187, // 147: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	189, // 148: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	125, // 149: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	192, // 150: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
 	21,  // 151: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	191, // 152: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	188, // 153: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	191, // 154: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	192, // 155: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	188, // 156: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	188, // 157: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	188, // 158: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	193, // 159: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	130, // 160: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	125, // 161: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	194, // 162: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	188, // 163: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	192, // 152: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	189, // 153: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	192, // 154: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	193, // 155: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	189, // 156: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	189, // 157: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	189, // 158: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	194, // 159: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	131, // 160: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	126, // 161: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	195, // 162: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	189, // 163: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
 	93,  // 164: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	127, // 165: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	188, // 166: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	195, // 167: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	194, // 168: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	188, // 169: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	130, // 170: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	132, // 171: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	188, // 172: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	188, // 173: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	137, // 174: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	138, // 175: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	128, // 165: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	189, // 166: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	196, // 167: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	195, // 168: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	189, // 169: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	131, // 170: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	133, // 171: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	189, // 172: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	189, // 173: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	138, // 174: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	139, // 175: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	6,   // 176: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	141, // 177: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	140, // 178: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	138, // 179: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	136, // 180: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	139, // 181: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	161, // 182: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	161, // 183: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	161, // 184: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	166, // 185: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	173, // 186: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	171, // 187: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	172, // 188: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	183, // 189: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	196, // 190: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	197, // 191: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	185, // 192: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	184, // 193: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	180, // 194: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	182, // 195: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	198, // 196: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	199, // 197: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	200, // 198: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	201, // 199: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	181, // 200: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	202, // 201: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	203, // 202: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	204, // 203: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	205, // 204: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	206, // 205: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	207, // 206: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	208, // 207: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	209, // 208: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	210, // 209: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	211, // 210: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	212, // 211: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	213, // 212: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	214, // 213: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	214, // 214: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	215, // 215: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	216, // 216: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	142, // 177: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	141, // 178: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	139, // 179: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	137, // 180: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	140, // 181: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	162, // 182: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	162, // 183: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	162, // 184: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	167, // 185: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	174, // 186: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	172, // 187: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	173, // 188: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	184, // 189: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	197, // 190: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	198, // 191: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	186, // 192: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	185, // 193: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	181, // 194: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	183, // 195: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	199, // 196: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	200, // 197: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	201, // 198: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	202, // 199: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	182, // 200: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	203, // 201: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	204, // 202: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	205, // 203: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	206, // 204: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	207, // 205: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	208, // 206: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	209, // 207: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	210, // 208: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	211, // 209: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	212, // 210: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	213, // 211: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	214, // 212: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	215, // 213: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	215, // 214: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	216, // 215: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	217, // 216: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
 	15,  // 217: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	198, // 218: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	199, // 219: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	199, // 218: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	200, // 219: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
 	14,  // 220: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
 	11,  // 221: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
 	10,  // 222: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
@@ -15428,12 +15477,12 @@ var file_roost_proto_depIdxs = []int32{
 	12,  // 226: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
 	16,  // 227: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
 	18,  // 228: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	200, // 229: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	212, // 230: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	201, // 229: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	213, // 230: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
 	27,  // 231: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
 	25,  // 232: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	202, // 233: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	203, // 234: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	203, // 233: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	204, // 234: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
 	20,  // 235: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
 	23,  // 236: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
 	59,  // 237: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
@@ -15442,144 +15491,146 @@ var file_roost_proto_depIdxs = []int32{
 	57,  // 240: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
 	57,  // 241: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
 	63,  // 242: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	131, // 243: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	134, // 244: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	135, // 245: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	132, // 243: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	135, // 244: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	136, // 245: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
 	94,  // 246: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	131, // 247: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	181, // 248: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	116, // 249: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	214, // 250: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	131, // 251: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	132, // 247: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	182, // 248: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	117, // 249: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	215, // 250: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	132, // 251: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
 	94,  // 252: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
 	94,  // 253: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	103, // 254: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	102, // 255: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	104, // 256: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	214, // 257: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	214, // 258: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	213, // 259: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	214, // 260: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	214, // 261: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	215, // 262: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	216, // 263: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	97,  // 264: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	139, // 265: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	142, // 266: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	143, // 267: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	145, // 268: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	147, // 269: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	149, // 270: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	151, // 271: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	153, // 272: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	155, // 273: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	157, // 274: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	159, // 275: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	162, // 276: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	164, // 277: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	167, // 278: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	170, // 279: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	174, // 280: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	169, // 281: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	205, // 282: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	206, // 283: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	217, // 284: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	217, // 285: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	218, // 286: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	219, // 287: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	220, // 288: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	221, // 289: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	222, // 290: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	223, // 291: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	224, // 292: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	225, // 293: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	226, // 294: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	227, // 295: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	228, // 296: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	229, // 297: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	230, // 298: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	231, // 299: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	232, // 300: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	233, // 301: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	234, // 302: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	235, // 303: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	236, // 304: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	237, // 305: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	238, // 306: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	239, // 307: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	240, // 308: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	239, // 309: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	241, // 310: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	242, // 311: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	219, // 312: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	223, // 313: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	224, // 314: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	220, // 315: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	217, // 316: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	222, // 317: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	221, // 318: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	227, // 319: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	243, // 320: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 321: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 322: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 323: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	225, // 324: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	238, // 325: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 326: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 327: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	228, // 328: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	229, // 329: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 330: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 331: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 332: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 333: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 334: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 335: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 336: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	111, // 337: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	133, // 338: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	131, // 339: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	222, // 340: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	131, // 341: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	133, // 342: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	227, // 343: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	115, // 344: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	213, // 345: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	133, // 346: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	131, // 347: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	106, // 348: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	133, // 349: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	103, // 350: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	105, // 351: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	101, // 352: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	213, // 353: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	239, // 354: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	240, // 355: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	239, // 356: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	241, // 357: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	242, // 358: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	99,  // 359: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	136, // 360: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	144, // 361: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	144, // 362: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	146, // 363: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	148, // 364: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	150, // 365: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	152, // 366: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	154, // 367: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	156, // 368: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	158, // 369: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	160, // 370: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	163, // 371: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	165, // 372: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	168, // 373: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	175, // 374: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	175, // 375: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	175, // 376: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	231, // 377: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	232, // 378: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	284, // [284:379] is the sub-list for method output_type
-	189, // [189:284] is the sub-list for method input_type
+	104, // 254: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	103, // 255: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	105, // 256: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	215, // 257: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	215, // 258: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	214, // 259: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	215, // 260: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	215, // 261: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	101, // 262: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	216, // 263: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	217, // 264: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	97,  // 265: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	140, // 266: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	143, // 267: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	144, // 268: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	146, // 269: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	148, // 270: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	150, // 271: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	152, // 272: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	154, // 273: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	156, // 274: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	158, // 275: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	160, // 276: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	163, // 277: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	165, // 278: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	168, // 279: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	171, // 280: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	175, // 281: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	170, // 282: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	206, // 283: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	207, // 284: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	218, // 285: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	218, // 286: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	219, // 287: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	220, // 288: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	221, // 289: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	222, // 290: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	223, // 291: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	224, // 292: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	225, // 293: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	226, // 294: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	227, // 295: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	228, // 296: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	229, // 297: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	230, // 298: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	231, // 299: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	232, // 300: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	233, // 301: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	234, // 302: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	235, // 303: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	236, // 304: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	237, // 305: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	238, // 306: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	239, // 307: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	240, // 308: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	241, // 309: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	240, // 310: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	242, // 311: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	243, // 312: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	220, // 313: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	224, // 314: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	225, // 315: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	221, // 316: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	218, // 317: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	223, // 318: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	222, // 319: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	228, // 320: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	244, // 321: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 322: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 323: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 324: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	226, // 325: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	239, // 326: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 327: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 328: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	229, // 329: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	230, // 330: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 331: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 332: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 333: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 334: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 335: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 336: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 337: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	112, // 338: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	134, // 339: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	132, // 340: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	223, // 341: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	132, // 342: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	134, // 343: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	228, // 344: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	116, // 345: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	214, // 346: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	134, // 347: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	132, // 348: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	107, // 349: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	134, // 350: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	104, // 351: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	106, // 352: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	102, // 353: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	214, // 354: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	240, // 355: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	241, // 356: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	240, // 357: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	101, // 358: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	242, // 359: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	243, // 360: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	99,  // 361: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	137, // 362: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	145, // 363: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	145, // 364: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	147, // 365: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	149, // 366: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	151, // 367: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	153, // 368: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	155, // 369: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	157, // 370: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	159, // 371: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	161, // 372: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	164, // 373: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	166, // 374: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	169, // 375: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	176, // 376: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	176, // 377: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	176, // 378: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	232, // 379: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	233, // 380: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	285, // [285:381] is the sub-list for method output_type
+	189, // [189:285] is the sub-list for method input_type
 	189, // [189:189] is the sub-list for extension type_name
 	189, // [189:189] is the sub-list for extension extendee
 	0,   // [0:189] is the sub-list for field type_name
@@ -15635,7 +15686,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
 	}
-	file_roost_proto_msgTypes[104].OneofWrappers = []any{
+	file_roost_proto_msgTypes[105].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15653,14 +15704,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[123].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[124].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   173,
+			NumMessages:   174,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -2851,6 +2851,7 @@ const (
 	CheckpointServer_PutBlob_FullMethodName      = "/roost.wire.CheckpointServer/PutBlob"
 	CheckpointServer_ListBlobs_FullMethodName    = "/roost.wire.CheckpointServer/ListBlobs"
 	CheckpointServer_RemoveBlob_FullMethodName   = "/roost.wire.CheckpointServer/RemoveBlob"
+	CheckpointServer_PinBlobs_FullMethodName     = "/roost.wire.CheckpointServer/PinBlobs"
 	CheckpointServer_SetPackage_FullMethodName   = "/roost.wire.CheckpointServer/SetPackage"
 	CheckpointServer_ListPackages_FullMethodName = "/roost.wire.CheckpointServer/ListPackages"
 	CheckpointServer_PlanChunks_FullMethodName   = "/roost.wire.CheckpointServer/PlanChunks"
@@ -2876,6 +2877,7 @@ type CheckpointServerClient interface {
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.BlobPart, scheddapi.BlobMissing], error)
 	ListBlobs(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobList, error)
 	RemoveBlob(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (*scheddapi.BlobMissing, error)
+	PinBlobs(ctx context.Context, in *BlobPins, opts ...grpc.CallOption) (*BlobPins, error)
 	// Packages are blobs with names: a version names one blob for ever, and a label names one
 	// version after the other.
 	SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error)
@@ -3037,6 +3039,16 @@ func (c *checkpointServerClient) RemoveBlob(ctx context.Context, in *scheddapi.B
 	return out, nil
 }
 
+func (c *checkpointServerClient) PinBlobs(ctx context.Context, in *BlobPins, opts ...grpc.CallOption) (*BlobPins, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BlobPins)
+	err := c.cc.Invoke(ctx, CheckpointServer_PinBlobs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *checkpointServerClient) SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(scheddapi.PackageVersion)
@@ -3087,6 +3099,7 @@ type CheckpointServerServer interface {
 	PutBlob(grpc.BidiStreamingServer[scheddapi.BlobPart, scheddapi.BlobMissing]) error
 	ListBlobs(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobList, error)
 	RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error)
+	PinBlobs(context.Context, *BlobPins) (*BlobPins, error)
 	// Packages are blobs with names: a version names one blob for ever, and a label names one
 	// version after the other.
 	SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error)
@@ -3134,6 +3147,9 @@ func (UnimplementedCheckpointServerServer) ListBlobs(context.Context, *scheddapi
 }
 func (UnimplementedCheckpointServerServer) RemoveBlob(context.Context, *scheddapi.BlobRequest) (*scheddapi.BlobMissing, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveBlob not implemented")
+}
+func (UnimplementedCheckpointServerServer) PinBlobs(context.Context, *BlobPins) (*BlobPins, error) {
+	return nil, status.Error(codes.Unimplemented, "method PinBlobs not implemented")
 }
 func (UnimplementedCheckpointServerServer) SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetPackage not implemented")
@@ -3309,6 +3325,24 @@ func _CheckpointServer_RemoveBlob_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CheckpointServer_PinBlobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BlobPins)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).PinBlobs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_PinBlobs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).PinBlobs(ctx, req.(*BlobPins))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CheckpointServer_SetPackage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(scheddapi.PackageChange)
 	if err := dec(in); err != nil {
@@ -3389,6 +3423,10 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveBlob",
 			Handler:    _CheckpointServer_RemoveBlob_Handler,
+		},
+		{
+			MethodName: "PinBlobs",
+			Handler:    _CheckpointServer_PinBlobs_Handler,
 		},
 		{
 			MethodName: "SetPackage",

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,6 +184,19 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 		}
 	}
 	return list
+}
+
+// UsedBlobs lists the digests of the container images of all jobs, each once and sorted.
+func UsedBlobs(q *Queue) []string {
+	used := map[string]bool{}
+	for _, j := range q.jobs {
+		for _, c := range j.classes {
+			if c := c.spec.Container; c != nil && c.Digest != "" {
+				used[c.Digest] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(used))
 }
 
 // StoredFiles lists the stored input and output of jobs of the queue.

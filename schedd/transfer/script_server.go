@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -114,6 +117,30 @@ func (t *FileTransfers) fetchScript(ctx context.Context, u queue.UserScript) err
 		}
 		return err
 	})
+}
+
+// maxBlobPins is how many container images and packages are kept for jobs.
+const maxBlobPins = 10_000
+
+// PinBlobs tells the checkpoint server which container images and packages jobs still
+// need. A server of the release before knows no such call, and keeps all.
+func PinBlobs(ctx context.Context, t *FileTransfers, digests []string) error {
+	if n := len(digests); n > maxBlobPins {
+		t.log.Warn("too many container images and packages for all of them to be kept", "count", n)
+		digests = digests[:maxBlobPins]
+	}
+	pin := func(ctx context.Context, client wire.CheckpointServerClient) error {
+		reply, err := client.PinBlobs(ctx, &wire.BlobPins{Digests: digests})
+		if n := len(reply.GetDigests()); n > 0 {
+			t.log.Warn("container images or packages of jobs are not on the checkpoint server", "count", n,
+				"first", reply.GetDigests()[0], "server", t.fileServer)
+		}
+		if status.Code(err) == codes.Unimplemented {
+			return nil
+		}
+		return rpc.FromStatus(err)
+	}
+	return t.withFileServer(ctx, scriptServerTimeout, pin)
 }
 
 // maxRetainScripts is how many scripts are named in one request.

@@ -145,6 +145,7 @@ func machineAccess() AccessTable {
 		images + "PutBlob":      {Schedd},         // the server charges a user of the node that calls
 		images + "ListBlobs":    {Schedd},         // only those of a user of the node that calls
 		images + "RemoveBlob":   {Schedd},         // likewise
+		images + "PinBlobs":     {Schedd},         // only the pins of the node that calls
 		images + "SetPackage":   {Schedd},         // only what a user of the node that calls has named
 		images + "ListPackages": {Startd, Schedd}, // packages are no secrets
 		images + "PlanChunks":   {Startd},         // the server checks that it is the node of the machine

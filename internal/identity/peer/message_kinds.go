@@ -195,6 +195,7 @@ func startdMessages() []MessageKind {
 		{"FromStartd.suspended", startds, node},
 		{"FromStartd.health", startds, node},
 		{"FromStartd.metric", startds, node},
+		{"FromStartd.container", startds, node},
 		{"FromStartd.reach", startds, node},
 		{"FromStartd.resized", startds, node + ", and the size with that which was asked for"},
 	}
@@ -218,6 +219,7 @@ func otherMessages() []MessageKind {
 		{"CheckpointServer.PutBlob", schedds, "the node of the user with the certificate; chunks with their digests"},
 		{"CheckpointServer.ListBlobs", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.RemoveBlob", schedds, "the node of the user with the certificate"},
+		{"CheckpointServer.PinBlobs", schedds, "the node of the pins with the certificate; at most 10,000"},
 		{"CheckpointServer.SetPackage", schedds, "the node of the name's owner with the certificate"},
 		{"CheckpointServer.ListPackages", []Role{Startd, Schedd}, "nothing: packages are no secrets"},
 		{"CheckpointServer.PlanChunks", startds, "the node of the machine with the certificate"},
