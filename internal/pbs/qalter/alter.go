@@ -215,7 +215,8 @@ func (a *JobAlteration) changedAttributes(has, before, after *classad.Ad) *class
 			if record, ok := has.Sub(name); ok {
 				changes.SetAd(name, mergeRecord(record, before, after))
 			}
-		case roost.AttrTaskCount, roost.AttrArrayIndex, roost.AttrScript, roost.AttrCmd, roost.AttrArguments:
+		case roost.AttrTaskCount, roost.AttrArrayIndex, roost.AttrScript, roost.AttrCmd, roost.AttrArguments,
+			roost.AttrContainerImage: // the job is pinned to the one that it meant
 		default:
 			if e, ok := after.Lookup(name); ok {
 				changes.Insert(name, e)

@@ -45,7 +45,8 @@ var (
 )
 
 // readOnlyAttributes are the attributes that cannot be changed after submission.
-var readOnlyAttributes = []string{"block", "group_list", "interactive"}
+var readOnlyAttributes = []string{"block", "group_list", "interactive", "Resource_List.image",
+	"Resource_List.container_engine", "Resource_List.container_ports"}
 
 // touchedAttributes lists the attributes that the options set, by PBS's names.
 func (a *JobAlteration) touchedAttributes() (names []string) {

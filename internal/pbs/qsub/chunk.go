@@ -120,6 +120,9 @@ func (c *resourceChunk) setResource(name, v string) error {
 		c.setKnownResource(name, v)
 		return nil
 	}
+	if name == engineResource && v != "" { // the job has one image for all its chunks
+		return nil
+	}
 	truth, isTruth := parseBool(v)
 	n, counted := ParseCustomCount(name, v)
 	switch {

@@ -28,6 +28,9 @@ func (s *JobSubmission) NewResult() (QsubResult, error) {
 		ad.SetBool("Array", s.Array != nil)
 	}
 	ad.SetInt(roost.AttrTaskCount, int64(job.Count))
+	if err := setContainer(s, ad); err != nil {
+		return QsubResult{}, err
+	}
 	s.setProgram(ad)
 	s.paths().setPaths(ad)
 	s.setStaging(ad)
@@ -68,7 +71,7 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 		program := s.Command[0]
 		if strings.Contains(program, "/") {
 			program = s.paths().absolutePath(program)
-		} else if s.Caller.LookPath != nil {
+		} else if s.Caller.LookPath != nil && !hasContainer(s) { // an image has its own
 			if found, err := s.Caller.LookPath(program); err == nil {
 				program = s.paths().absolutePath(found)
 			}
@@ -91,6 +94,9 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 func (s *JobSubmission) shellPath() string {
 	if s.Shell != "" {
 		return s.Shell
+	}
+	if hasContainer(s) { // the login shell may not be in it
+		return "/bin/sh"
 	}
 	for _, name := range []string{"PBS_SHELL", "SHELL"} {
 		if sh, ok := LookUpVariable(s.Caller.Environ, name); ok && strings.HasPrefix(sh, "/") {

@@ -15,8 +15,9 @@ var JobWideResources = map[string]func(v string) bool{
 	"soft_walltime": isDurationResource, "cput": isDurationResource, "pcput": isDurationResource,
 	"pmem": isSizeResource, "pvmem": isSizeResource, "file": isSizeResource, "nice": isNiceResource,
 	"software": isTextResource, "nodect": isCountResource, "app_class": isTextResource, "place": isTextResource,
-	"select": isTextResource,
-	"nodes":  isTextResource, "procs": isCountResource, "neednodes": isTextResource,
+	"select":      isTextResource,
+	imageResource: isTextResource, engineResource: isTextResource, portsResource: isTextResource,
+	"nodes": isTextResource, "procs": isCountResource, "neednodes": isTextResource,
 }
 
 // ChunkResources are the resources of a chunk. Without -l select they are those of the
