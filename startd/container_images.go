@@ -1,7 +1,6 @@
 package startd
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -9,10 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/identity/peer"
-	"github.com/roost-batch/roost/internal/rpc"
-	"github.com/roost-batch/roost/internal/store"
-	"github.com/roost-batch/roost/internal/store/transfer"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/containerimage"
@@ -35,35 +31,13 @@ func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 	}
 	m.containers, err = containerimage.Open(containerimage.Options{
 		Log: m.log, Dir: m.dirs().Containers(), MaxBytes: int64(m.config.Containers.Max), Unpack: unpack,
-		Source: imageServer{m.node.Name, m.node.ImageServer, m.identity},
+		Source: imageSource{m},
 	})
 	if err != nil {
 		return fmt.Errorf("startd %s: %w", m.config.Name, err)
 	}
-	return nil
-}
-
-// imageServer is the checkpoint server as the source of container images.
-type imageServer struct {
-	node, address string
-	identity      *rpc.Identity
-}
-
-// Fetch implements containerimage.Source.
-func (s imageServer) Fetch(ctx context.Context, digest store.Digest, to *store.Directory,
-	progress func(have, size int64)) error {
-	if s.address == "" {
-		return fmt.Errorf("%w: %s names no checkpoint server, from where images come", roost.NotFound, s.node)
-	}
-	conn, err := rpc.Dial(s.address, s.identity, peer.CheckpointServer)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	err = transfer.Fetch(ctx, wire.NewCheckpointServerClient(conn), digest, to, progress)
-	if err != nil {
-		return fmt.Errorf("checkpoint server %s: %w", s.address, err)
-	}
+	rack, _ := ad.Str(document.RackAttr)
+	m.openUploads(rack)
 	return nil
 }
 

@@ -56,6 +56,7 @@ type startdHost struct {
 	claims            *claim.Machine
 	checkpoints       *claim.Checkpoints
 	containers        *containerimage.Cache // nil: tasks have no container images here
+	exchange          imageExchange         // of them
 	ports             claim.PortAddress     // of the tasks
 	sandboxed         bool                  // tasks run in sandboxes
 	reliability       *reliabilityTracker
@@ -234,7 +235,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		return nil, err
 	}
 	l := newMachineLoop(m, core)
-	m.checkMetrics = l.metrics.Checks
+	m.checkMetrics, m.exchange.counter = l.metrics.Checks, l.metrics.Chunks
 	if l.ownerState, err = l.newOwnerState(); err != nil {
 		return nil, err
 	}
@@ -266,6 +267,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 		})
 	})
 	running.Go(func() { m.gpus.Watch(ctx) })
+	running.Go(func() { m.runImageLists(ctx) })
 	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })
 	}

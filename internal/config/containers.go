@@ -17,6 +17,10 @@ type ContainerSettings struct {
 	Mounts []string
 	NoHome bool        // containers do not have their user's home directory
 	Max    roost.Bytes // the most bytes of all images; 0: what the disk has room for
+
+	// bytes that other machines may fetch in a second; 0: half of the fastest link
+	Upload   roost.Bytes
+	NoUpload bool // other machines fetch nothing from this one
 }
 
 // MaxContainerMounts bounds the directories that a startd lets containers have.
@@ -52,15 +56,19 @@ func (s *blockReader) readContainers(to *ContainerSettings) {
 	slices.Sort(to.Mounts)
 	c.readBool("no_home", &to.NoHome)
 	c.readSize("max_size", `"50GiB"`, &to.Max)
+	c.readSize("upload", `"100MiB"`, &to.Upload)
+	c.readBool("no_upload", &to.NoUpload)
 	c.reportUnknown()
 }
 
 func (w fileWriter) writeContainers(c ContainerSettings) {
-	if len(c.Mounts) == 0 && !c.NoHome && c.Max == 0 {
+	if len(c.Mounts) == 0 && !c.NoHome && c.Max == 0 && c.Upload == 0 && !c.NoUpload {
 		return
 	}
 	b := w.writeBlock("containers")
 	b.writeList("mounts", c.Mounts)
 	b.writeBool("no_home", c.NoHome)
 	b.writeSize("max_size", c.Max)
+	b.writeSize("upload", c.Upload)
+	b.writeBool("no_upload", c.NoUpload)
 }

@@ -184,7 +184,8 @@ func fullNode() *Node {
 			StopNotice: 20 * time.Second, PreemptionDelay: time.Minute, Ports: PortRange{10000, 19999}, Spares: new(3),
 			Accounts: TaskAccounts{Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000, Last: 265_535},
 				Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
-			Containers: ContainerSettings{Mounts: []string{"/data", "/software:ro"}, NoHome: true, Max: roost.GiB},
+			Containers: ContainerSettings{Mounts: []string{"/data", "/software:ro"}, NoHome: true, Max: roost.GiB,
+				Upload: 100 * roost.MiB, NoUpload: true},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0",
 			GPUs:   GPUSettings{None: true},

@@ -6,6 +6,7 @@ type Startd struct {
 	LeasesExpired *Counter
 	FreezeTime    *Histogram
 	Checks        *HealthChecks
+	Chunks        *ChunkCounters
 	Snapshots     *Published[StartdSnapshot]
 }
 
@@ -31,6 +32,7 @@ func NewStartd(r *Registry) *Startd {
 			"Time from the news that the owner needs the machine until its tasks stood still.", fastBuckets),
 	}
 	s.Checks = newHealthChecks(r)
+	s.Chunks = newChunkCounters(r)
 	s.Snapshots = newStartdSnapshots(r)
 	r.seal()
 	return s

@@ -173,6 +173,9 @@ func (c *Cache) releaseUnused() error {
 	return all
 }
 
+// Blobs returns the images as they are stored, for other machines.
+func (c *Cache) Blobs() *store.Directory { return c.blobs }
+
 // Progress returns how many bytes of an image are here, and how many it has; 0 while
 // nobody knows.
 func (c *Cache) Progress(digest store.Digest) (have, size int64) {
