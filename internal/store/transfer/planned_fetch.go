@@ -85,8 +85,8 @@ func (f *Fetcher) Fetch(ctx context.Context, digest store.Digest, to *store.Dire
 	}
 	defer in.Close()
 	p := &plannedFetch{Fetcher: f, digest: digest, manifest: m, in: in, have: chunktracker.NewChunkSet(len(m.Chunks)),
-		coming: chunktracker.NewChunkSet(len(m.Chunks)), events: make(chan sourceEvent), haveBytes: m.Size,
-		progress: progress, last: time.Now()}
+		coming: chunktracker.NewChunkSet(len(m.Chunks)), events: make(chan sourceEvent, 4*maxStreams),
+		haveBytes: m.Size, progress: progress, last: time.Now()}
 	p.have.Fill(len(m.Chunks))
 	for _, i := range in.Missing() {
 		p.have.Remove(i)
