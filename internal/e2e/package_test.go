@@ -20,6 +20,8 @@ func TestPackages(t *testing.T) {
 	p := &containerPool{t: t, home: t.TempDir(), Pool: nodePool(t, &config.Node{
 		Images: &config.CheckpointServerSettings{}, Startds: twoNodes()})}
 	p.checkPush()
+	p.checkPackageJobs()
+	p.checkNamedImage()
 }
 
 // makePackage makes a directory with the files of a package.
@@ -63,4 +65,64 @@ func (p *containerPool) checkPush() {
 	p.expect("its label live names it", 75, "package", "rm", "web@1")
 	p.expect("no such version or label", 68, "package", "label", "web@live", "web@7")
 	p.expect("is no directory that can be read", 66, "package", "push", dir+"/none", "web@9")
+}
+
+// checkPackageJobs runs jobs with the package. A label that moves while a job waits does
+// not change the job.
+func (p *containerPool) checkPackageJobs() {
+	p.t.Helper()
+	head := "  directory = \"" + p.home + "\"\n  cpus = 0.1\n  memory = \"16MiB\"\n" +
+		"  package \"web@live\" { at = \"/roost-app\" }\n"
+	job := p.write("package.hcl", "job \"reads\" {\n"+head+`  script = <<-END
+    cat /roost-app/name
+    echo mine 2>/dev/null >/roost-app/name || echo read-only
+    test -u /roost-app/name || echo no set-user-ID bit
+    ls -d /etc /usr
+  END
+}
+`)
+	const rest = "\nread-only\nno set-user-ID bit\n/etc\n/usr\n"
+	p.mustRun(p.t, "submit", "--hold", job)
+	p.mustRun(p.t, "package", "label", "web@live", "web@2")
+	p.mustRun(p.t, "submit", job)
+	p.mustRun(p.t, "wait", "2")
+	p.expect("two"+rest, 0, "logs", "2")
+	p.mustRun(p.t, "release", "1")
+	p.mustRun(p.t, "wait", "1")
+	p.expect("one"+rest, 0, "logs", "1")
+	p.expect("web@live at /roost-app, pinned to web@1", 0, "show", "1")
+	if _, err := os.Lstat("/roost-app"); err == nil {
+		p.t.Error("the machine has /roost-app")
+	}
+	p.mustRun(p.t, "package", "label", "web@live", "web@1")
+	p.expect(`"to": "1"`, 0, "package", "show", "web", "--json")
+	for want, text := range map[string]string{
+		`package "none": not found`: "none@live\" { at = \"/x\" }",
+		"no such version or label":  "web@7\" { at = \"/x\" }",
+	} {
+		bad := p.write("bad.hcl", "job \"bad\" {\n  command = [\"true\"]\n  package \""+text+"\n}\n")
+		p.expect(want, 68, "submit", bad)
+	}
+}
+
+// checkNamedImage names an image, which jobs have without its archive from then on.
+func (p *containerPool) checkNamedImage() {
+	p.t.Helper()
+	p.makeImage("blue")
+	archive := "docker-archive:" + p.home + "/image.tar"
+	p.mustRun(p.t, "image", "pull", "--name", "shell@1", archive)
+	p.mustRun(p.t, "package", "label", "shell@live", "shell@1")
+	if err := os.Remove(p.home + "/image.tar"); err != nil {
+		p.t.Fatal(err)
+	}
+	job := p.write("named.hcl", "job \"named\" {\n  image = \"shell@live\"\n  image_entrypoint = true\n"+
+		"  directory = \""+p.home+"\"\n  cpus = 0.1\n  memory = \"16MiB\"\n"+
+		"  package \"web@live\" { at = \"/data/web\" }\n"+
+		"  command = [\"/bin/sh\", \"-c\", \"echo $COLOR; cat /name /data/web/name\"]\n}\n")
+	p.mustRun(p.t, "submit", job)
+	p.awaitSuccess(p.t, "named")
+	p.expect("entered\nblue\nfrom the image\none\n", 0, "logs", "@named")
+	p.expect("it is a package and no container image", 65, "submit", p.write("wrong.hcl",
+		"job \"wrong\" {\n  image = \"web@live\"\n  command = [\"true\"]\n}\n"))
+	p.expect("--name is for roost image pull, with one image", 64, "image", "inspect", "--name", "x@1", archive)
 }

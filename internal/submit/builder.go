@@ -29,7 +29,7 @@ var jobSettings = []string{
 
 // jobBlocks are the blocks that may be in a job.
 var jobBlocks = []string{"override", "checkpoint", "service", "port", "check", "schedule", "update", "logs",
-	"autoscale", "vertical_autoscale", "secret"}
+	"autoscale", "vertical_autoscale", "secret", "package"}
 
 // jobBuilder makes one job of a block.
 type jobBuilder struct {
@@ -71,6 +71,7 @@ func (b *jobBuilder) buildJob() {
 	b.readPorts()
 	b.readAutoscale()
 	containerReader{b}.readContainer()
+	containerReader{b}.readPackages()
 	b.programReader().readDirectory()
 	b.programReader().readProgram()
 	b.programReader().readEnvironment()

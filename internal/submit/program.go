@@ -121,7 +121,7 @@ func (b programReader) findProgram(name string, at hcl.Range) (string, bool) {
 			"Name a program: \"./simulate\", or \"python3\" for one along PATH.")
 		return "", false
 	}
-	if hasImage(b.body) && (path.IsAbs(name) || !strings.Contains(name, "/")) {
+	if isInPackage(b.ad, name) || hasImage(b.body) && (path.IsAbs(name) || !strings.Contains(name, "/")) {
 		return name, true // of the image
 	}
 	iwd, known := b.workingDirectory.fixedText()

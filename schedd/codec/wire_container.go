@@ -20,3 +20,11 @@ func WireContainer(c *jobad.ContainerSpec) *wire.Container {
 	}
 	return w
 }
+
+// WirePackages returns the packages of a task for its machine.
+func WirePackages(list []jobad.PackageSpec) (w []*wire.PackageMount) {
+	for _, p := range list {
+		w = append(w, &wire.PackageMount{Digest: p.Digest, Size: p.Size, Reference: p.Reference, Target: p.Target})
+	}
+	return w
+}

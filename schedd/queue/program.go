@@ -67,6 +67,7 @@ type TaskProgram struct {
 	Revision    uint32               // of the service, that the attempt is of
 	Secrets     []jobad.SecretSpec   // names of the user's secrets that the attempt gets
 	Container   *jobad.ContainerSpec // nil: the attempt sees the files of its machine
+	Packages    []jobad.PackageSpec  // that the attempt has
 	SubmitHost  string               // whose user submitted the job
 	IsSecondary bool                 // it holds what it has for the first of its gang, or for others inside it
 }
@@ -99,7 +100,8 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
 		NoticePeriod: own.NoticePeriod, Transfer: own.Transfer, Domain: own.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
-		Service: own.Service, Secrets: own.Secrets, Container: own.Container, SubmitHost: j.spec.SubmitHost,
+		Service: own.Service, Secrets: own.Secrets, Container: own.Container,
+		Packages: own.PackageMounts, SubmitHost: j.spec.SubmitHost,
 	}
 	p.Script, _ = m.Ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.Ad.Str(roost.AttrScriptFile)
@@ -148,7 +150,7 @@ func (p *TaskProgram) becomeSecondary() {
 
 // doNothing makes the program one that only holds what its claim has.
 func (p *TaskProgram) doNothing() {
-	p.Secrets, p.Container = nil, nil
+	p.Secrets, p.Container, p.Packages = nil, nil, nil
 	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
 		[]string{"infinity"}, ""
 	p.ScriptFile = ""
@@ -186,13 +188,14 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 	return list
 }
 
-// UsedBlobs lists the digests of the container images of all jobs, each once and sorted.
+// UsedBlobs lists the digests of the container images and packages of all jobs, each once
+// and sorted.
 func UsedBlobs(q *Queue) []string {
 	used := map[string]bool{}
 	for _, j := range q.jobs {
 		for _, c := range j.classes {
-			if c := c.spec.Container; c != nil && c.Digest != "" {
-				used[c.Digest] = true
+			for _, digest := range c.spec.ContentDigests() {
+				used[digest] = true
 			}
 		}
 	}

@@ -246,7 +246,7 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	if err != nil {
 		return eventlog.JobEvent{}, err
 	}
-	if err := errors.Join(p.Container.CheckPinned(), jobad.CheckOverrides(p, spec.Columns)); err != nil {
+	if err := errors.Join(p.CheckPinned(), jobad.CheckOverrides(p, spec.Columns)); err != nil {
 		return eventlog.JobEvent{}, err
 	}
 	if err := jobad.CheckGang(&p, spec); err != nil {

@@ -94,7 +94,8 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 			p.RestoreKey),
 		Bounds:  codec.WireBounds(p.Bounds),
 		Service: codec.WireService(p.Service, p.Revision), Container: codec.WireContainer(p.Container),
-		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
+		Packages: codec.WirePackages(p.Packages),
+		PbsId:    p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
 	for _, s := range p.Secrets {

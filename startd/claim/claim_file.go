@@ -96,6 +96,7 @@ type attemptRecord struct {
 	Secrets []secretRecord `json:",omitempty"` // which versions of its secrets it has
 
 	Container *containerRecord `json:",omitempty"` // in whose image it runs; nil: among the machine's files
+	Packages  []contentMount   `json:",omitempty"` // that it has
 
 	Reaches bool `json:",omitempty"` // it can have something run on all machines of its job
 }

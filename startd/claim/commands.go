@@ -9,7 +9,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/health"
 	"github.com/roost-batch/roost/startd/slot"
@@ -200,12 +199,14 @@ type (
 		err error
 	}
 
-	// containerReady tells that the container image of an attempt is mounted, or why not.
+	// containerReady tells that the container image and the packages of an attempt are
+	// mounted, or why not.
 	containerReady struct {
 		id     roost.AttemptID
-		digest store.Digest
-		image  proto.RootImage
+		mounts []contentMount
+		image  proto.RootImage // without Root: it has no container image
 		err    error
+		failed contentMount // that err is about
 	}
 
 	prologueDone struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/image/imageref"
 	"github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -25,12 +26,28 @@ type containerRecord struct {
 	Root   proto.RootImage
 }
 
-// containerState is the container image of an attempt while it is made ready. The zero
-// value needs none.
+// containerState is what of the machine's images an attempt needs: its container image
+// and its packages. The zero value needs none.
 type containerState struct {
-	digest  store.Digest
-	awaited bool // it is on its way, or being mounted
-	held    bool // it is here, and to be released
+	wanted  []contentMount // the container image first, if there is one
+	awaited bool           // they are on their way, or being mounted
+	held    bool           // they are here, and to be released
+}
+
+// contentMount is a container image or a package of an attempt.
+type contentMount struct {
+	Digest    store.Digest
+	Reference string // what the user named, for messages
+	Target    string // of a package: where the task has it; empty: it is the container image
+	Root      string // where the machine has mounted it; empty: not yet
+}
+
+// String names it in messages.
+func (m contentMount) String() string {
+	if m.Target == "" {
+		return "container image " + m.Reference
+	}
+	return "package " + m.Reference
 }
 
 // containerizer is the runner of a claim as far as it runs tasks in container images.
@@ -45,24 +62,22 @@ const (
 	containerInterval  = 2 * time.Second
 )
 
-// prepare checks the container image that an attempt wants, before it is fetched.
+// prepare checks the container image and the packages that an attempt wants, before they
+// are fetched.
 func (h containerizer) prepare(a *Attempt) error {
 	c := a.program.GetContainer()
-	if c == nil {
-		return nil
+	wanted, err := contentOf(a.program)
+	switch {
+	case err != nil || len(wanted) == 0:
+		return err
+	case !a.record.Boxed:
+		return fmt.Errorf("%w: tasks of %s run without a sandbox, and the %v needs one", roost.Unavailable,
+			h.machine.config.Name, wanted[0])
+	case h.machine.containers == nil:
+		return fmt.Errorf("%w: %s mounts no container images and packages, and the task has the %v", roost.Unavailable,
+			h.machine.config.Name, wanted[0])
 	}
-	if !a.record.Boxed {
-		return fmt.Errorf("%w: tasks of %s run without a sandbox, and a container image needs one", roost.Unavailable,
-			h.machine.config.Name)
-	}
-	if h.machine.containers == nil {
-		return fmt.Errorf("%w: %s has no container images", roost.Unavailable, h.machine.config.Name)
-	}
-	digest, err := store.ParseDigest(c.GetDigest())
-	if err != nil {
-		return fmt.Errorf("%w: %w", errJobFault, err)
-	}
-	a.container.digest = digest
+	a.container.wanted = wanted
 	if !c.GetWritable() {
 		return nil
 	}
@@ -74,45 +89,93 @@ func (h containerizer) prepare(a *Attempt) error {
 	return nil
 }
 
+// contentOf lists the container image and the packages of a program.
+func contentOf(p *wire.Program) (list []contentMount, err error) {
+	if c := p.GetContainer(); c != nil {
+		list = append(list, contentMount{Digest: store.Digest(c.GetDigest()), Reference: c.GetReference()})
+	}
+	var mounts []imageref.PackageMount
+	for _, w := range p.GetPackages() {
+		target, err := imageref.CheckPackageTarget(w.GetTarget())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errJobFault, err)
+		}
+		mounts = append(mounts, imageref.PackageMount{Reference: w.GetReference(), Target: target})
+		list = append(list, contentMount{Digest: store.Digest(w.GetDigest()), Reference: w.GetReference(),
+			Target: target})
+	}
+	if err := imageref.CheckPackageTargets(mounts); err != nil {
+		return nil, fmt.Errorf("%w: %w", errJobFault, err)
+	}
+	if len(mounts) > proto.MaxPackages {
+		return nil, fmt.Errorf("%w: it has %d packages, and %d is the most", errJobFault, len(mounts),
+			proto.MaxPackages)
+	}
+	for _, m := range list {
+		if _, err := store.ParseDigest(string(m.Digest)); err != nil {
+			return nil, fmt.Errorf("%w: %v: %w", errJobFault, m, err)
+		}
+	}
+	return list, nil
+}
+
 // changesName is the directory, among the attempt's own files, of what it changes in its
 // container.
 const changesName = ".container"
 
-// begin fetches and mounts the image of an attempt beside the runner, which hears of it
-// by containerReady. Only there anything of the user's is looked at: a file server may
-// not answer.
+// begin fetches and mounts the image and the packages of an attempt beside the runner.
+// That hears of it by containerReady. Only there anything of the user's is looked at: a
+// file server may not answer.
 func (h containerizer) begin(a *Attempt) {
-	if a.container.digest == "" || a.AcquireFiles() != nil {
+	if len(a.container.wanted) == 0 || a.AcquireFiles() != nil {
 		return
 	}
 	a.container.awaited = true
 	program, record := a.program, a.record
+	mounted := slices.Clone(a.container.wanted)
 	go func() {
 		defer a.ReleaseFiles()
-		p := newContainerProgress(h, a)
-		root, err := h.acquire(a, p)
-		p.end()
-		image := proto.RootImage{Root: root}
-		if err == nil {
-			image, err = h.rootImage(program, &record, root)
-			if err != nil {
-				h.machine.containers.Release(a.container.digest)
+		n := containerReady{id: a.id}
+		for i := range mounted {
+			m := &mounted[i]
+			p := newContainerProgress(h, a, *m)
+			m.Root, n.err = h.acquire(a, m.Digest, p)
+			p.end()
+			if n.err != nil {
+				n.failed = *m
+				break
 			}
+			n.mounts = mounted[:i+1]
 		}
-		h.queue.Put(containerReady{a.id, a.container.digest, image, err})
+		if program.GetContainer() != nil && n.err == nil {
+			n.failed = mounted[0]
+			n.image, n.err = h.rootImage(program, &record, mounted[0].Root)
+		}
+		if n.err != nil {
+			h.releaseAll(n.mounts)
+		}
+		h.queue.Put(n)
 	}()
 }
 
-// acquire gets the image, and asks again for a while when nobody answers who has it.
-func (h containerizer) acquire(a *Attempt, p *containerProgress) (root string, err error) {
+// releaseAll gives images and packages back.
+func (h containerizer) releaseAll(list []contentMount) {
+	for _, m := range list {
+		h.machine.containers.Release(m.Digest)
+	}
+}
+
+// acquire gets an image or a package, and asks again for a while when nobody answers who
+// has it.
+func (h containerizer) acquire(a *Attempt, digest store.Digest, p *containerProgress) (root string, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, containerRetryTime)
 	defer cancel()
 	for {
-		root, err = h.machine.containers.Acquire(ctx, a.container.digest)
+		root, err = h.machine.containers.Acquire(ctx, digest)
 		if err == nil || !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
 			return root, err
 		}
-		h.machine.log.Info("a container image cannot be fetched now", "attempt", a.Label(), "err", err)
+		h.machine.log.Info("an image or package cannot be fetched now", "attempt", a.Label(), "err", err)
 		p.setWaits(err.Error())
 		select {
 		case <-ctx.Done():
@@ -125,17 +188,16 @@ func (h containerizer) acquire(a *Attempt, p *containerProgress) (root string, e
 func (h containerizer) onReady(n containerReady) {
 	if !h.hasOpenAttempt(n.id) || !h.attempt.AwaitsInput() {
 		if n.err == nil {
-			h.machine.containers.Release(n.digest)
+			h.releaseAll(n.mounts)
 		}
 		return
 	}
 	a := h.attempt
 	a.container.awaited = false
-	reference := a.program.GetContainer().GetReference()
 	switch {
 	case n.err == nil:
-		a.container.held = true
-		a.record.Container = &containerRecord{a.container.digest, n.image}
+		a.container.held, a.container.wanted = true, n.mounts
+		a.record.setContent(n)
 		if dir := a.program.GetContainer().GetWorkdir(); dir != "" && a.record.Scratch == "" {
 			a.record.Cwd = dir
 		}
@@ -144,39 +206,64 @@ func (h containerizer) onReady(n containerReady) {
 		}
 	case errors.Is(n.err, roost.Unavailable) || errors.Is(n.err, roost.Exhausted) ||
 		errors.Is(n.err, context.DeadlineExceeded):
-		h.machine.log.Warn("no container image", "attempt", a.Label(), "err", n.err)
+		h.machine.log.Warn("no "+n.failed.String(), "attempt", a.Label(), "err", n.err)
 		h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED,
-			Reason: fmt.Sprintf("its container image %s could not be fetched: %v", reference, n.err)})
+			Reason: fmt.Sprintf("its %v could not be fetched: %v", n.failed, n.err)})
 	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, errJobFault):
-		h.failAttempt(a, fmt.Errorf("%w: container image %s: %w", errJobFault, reference, n.err))
+		h.failAttempt(a, fmt.Errorf("%w: %v: %w", errJobFault, n.failed, n.err))
 	default:
-		h.failAttempt(a, fmt.Errorf("container image %s: %w", reference, n.err))
+		h.failAttempt(a, fmt.Errorf("%v: %w", n.failed, n.err))
 	}
 }
 
-// release gives the image of an attempt back, if it has one.
+// setContent notes what a restart must know of the image and the packages.
+func (r *attemptRecord) setContent(n containerReady) {
+	for _, m := range n.mounts {
+		if m.Target == "" {
+			r.Container = &containerRecord{m.Digest, n.image}
+		} else {
+			r.Packages = append(r.Packages, m)
+		}
+	}
+}
+
+// release gives back what an attempt has of the machine's images.
 func (h containerizer) release(a *Attempt) {
 	if a.container.held {
 		a.container.held = false
-		h.machine.containers.Release(a.container.digest)
+		h.releaseAll(a.container.wanted)
 	}
 }
 
-// adopt counts an attempt of an earlier process as a user of its image.
+// adopt counts an attempt of an earlier process as a user of its image and packages.
 func (h containerizer) adopt(a *Attempt) {
-	if c := a.record.Container; c != nil && h.machine.containers != nil {
-		a.container = containerState{digest: c.Digest, held: true}
-		h.machine.containers.Adopt(c.Digest)
+	if h.machine.containers == nil {
+		return
 	}
+	var list []contentMount
+	if c := a.record.Container; c != nil {
+		list = append(list, contentMount{Digest: c.Digest})
+	}
+	list = append(list, a.record.Packages...)
+	a.container = containerState{wanted: list, held: len(list) > 0}
+	for _, m := range list {
+		h.machine.containers.Adopt(m.Digest)
+	}
+}
+
+// ownMountNamespace returns the path of the mount namespace that has the images. Nested
+// sandboxes have no mounts of images, but directories.
+func ownMountNamespace() string {
+	if makesNestedSandboxes() {
+		return ""
+	}
+	return fmt.Sprintf("/proc/%d/ns/mnt", os.Getpid())
 }
 
 // rootImage describes the root of a task in an image. It has accounts and host names of
 // the machine, and the directories that the job wants and the machine's owner allows.
 func (h containerizer) rootImage(p *wire.Program, r *attemptRecord, root string) (proto.RootImage, error) {
-	image := proto.RootImage{Root: root}
-	if !makesNestedSandboxes() { // those have no mounts of images, but directories
-		image.Namespace = fmt.Sprintf("/proc/%d/ns/mnt", os.Getpid())
-	}
+	image := proto.RootImage{Root: root, Namespace: ownMountNamespace()}
 	if p.GetContainer().GetWritable() {
 		image.Writable = filepath.Join(r.Base, changesName)
 	}

@@ -5,14 +5,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// containerProgress tells the schedd of an attempt how far its container image is, while
-// the attempt waits for it.
+// containerProgress tells the schedd of an attempt how far its container image or package
+// is. The attempt waits for it.
 type containerProgress struct {
 	runner  containerizer
 	attempt *Attempt
+	digest  store.Digest
 	stop    chan struct{} // closed by end
 	stopped chan struct{} // closed when nothing more is reported
 
@@ -24,8 +26,9 @@ type containerProgress struct {
 // already is not.
 const containerProgressInterval = time.Second
 
-func newContainerProgress(h containerizer, a *Attempt) *containerProgress {
-	p := &containerProgress{runner: h, attempt: a, stop: make(chan struct{}), stopped: make(chan struct{})}
+func newContainerProgress(h containerizer, a *Attempt, m contentMount) *containerProgress {
+	p := &containerProgress{runner: h, attempt: a, digest: m.Digest,
+		stop: make(chan struct{}), stopped: make(chan struct{})}
 	go p.run()
 	return p
 }
@@ -64,7 +67,7 @@ func (p *containerProgress) end() {
 
 func (p *containerProgress) report(done bool) {
 	m := p.runner.machine
-	have, size := m.containers.Progress(p.attempt.container.digest)
+	have, size := m.containers.Progress(p.digest)
 	p.mu.Lock()
 	why := p.waits
 	p.mu.Unlock()

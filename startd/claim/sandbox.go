@@ -72,6 +72,10 @@ func (h launcher) sandboxOf(a *Attempt) proto.Sandbox {
 	if c := a.record.Container; c != nil {
 		b.Image = c.Root
 	}
+	for _, m := range a.record.Packages {
+		b.Packages = append(b.Packages, proto.PackageMount{Root: m.Root, Inside: m.Target})
+		b.Namespace = ownMountNamespace()
+	}
 	for _, n := range h.machine.gpus.DeviceNodes(h.file.gpuShares()) {
 		b.Devices = append(b.Devices, proto.DeviceNode{Path: n.Path, Major: n.Major, Minor: n.Minor})
 	}

@@ -24,13 +24,13 @@ const (
 // there leads nowhere else.
 func stageImage(s *starterProcess, o *proto.Sandbox) startError {
 	m, image := &s.mounts, &o.Image
-	if m.root != "" && sameImage(&m.image, image) {
+	if m.root != "" && sameImage(&m.image, image) && slices.Equal(m.packages, o.Packages) {
 		return startError{}
 	}
 	s.stopServer() // it has a copy
 	m.unstage(s.dir)
-	why := makeImageRoot(s.dir, image)
-	m.root, m.image = s.dir+stagedRoot, *image
+	why := makeImageRoot(s.dir, o)
+	m.root, m.image, m.packages = s.dir+stagedRoot, *image, o.Packages
 	if why.step != proto.StepNone {
 		m.unstage(s.dir)
 	}
@@ -38,7 +38,8 @@ func stageImage(s *starterProcess, o *proto.Sandbox) startError {
 }
 
 // makeImageRoot makes the staged root of an image.
-func makeImageRoot(claim string, image *proto.RootImage) startError {
+func makeImageRoot(claim string, o *proto.Sandbox) startError {
+	image := &o.Image
 	if why := mountOverlay(claim, image); why.step != proto.StepNone {
 		return why
 	}
@@ -54,6 +55,11 @@ func makeImageRoot(claim string, image *proto.RootImage) startError {
 	}
 	for _, dir := range mountPoints(image) {
 		if why := inside.makeDir(dir); why.step != proto.StepNone {
+			return why
+		}
+	}
+	for i := range o.Packages {
+		if why := inside.attachPackage(o, &o.Packages[i], true); why.step != proto.StepNone {
 			return why
 		}
 	}
@@ -79,11 +85,21 @@ func (m *stagedMounts) unstage(dir string) {
 	if m.root == "" {
 		return
 	}
-	syscall.Unmount(m.root, syscall.MNT_DETACH)
+	m.detachRoot()
 	if m.image.Root != "" {
 		syscall.Unmount(dir+stagedUpper, syscall.MNT_DETACH)
 	}
-	m.root, m.list, m.image = "", nil, proto.RootImage{}
+	m.root, m.list, m.image, m.packages = "", nil, proto.RootImage{}, nil
+}
+
+// detachRoot takes away what is mounted on the staged root: the root, and what covers it
+// for packages.
+func (m *stagedMounts) detachRoot() {
+	for range len(m.packages) + 1 {
+		if syscall.Unmount(m.root, syscall.MNT_DETACH) != nil {
+			return // it is not covered
+		}
+	}
 }
 
 // sameImage reports whether two images make the same root.
@@ -144,7 +160,7 @@ func bringImage(image *proto.RootImage, at string) error {
 	if err := syscall.Mkdir(at, 0o700); err != nil && err != syscall.EEXIST {
 		return err
 	}
-	tree, err := openImage(image)
+	tree, err := cloneMount(image.Root, image.Namespace)
 	if err != nil {
 		return err
 	}
@@ -152,12 +168,13 @@ func bringImage(image *proto.RootImage, at string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// openImage clones the mount of an image, in the namespace that has it.
-func openImage(image *proto.RootImage) (tree int, err error) {
+// cloneMount clones the mount of an image or package, in the namespace that has it; empty
+// for the starter's.
+func cloneMount(root, namespace string) (tree int, err error) {
 	clone := func() {
-		tree, err = unix.OpenTree(unix.AT_FDCWD, image.Root, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		tree, err = unix.OpenTree(unix.AT_FDCWD, root, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	}
-	if image.Namespace == "" {
+	if namespace == "" {
 		clone()
 		return tree, err
 	}
@@ -166,7 +183,7 @@ func openImage(image *proto.RootImage) (tree int, err error) {
 		return -1, err
 	}
 	defer syscall.Close(own)
-	other, err := syscall.Open(image.Namespace, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	other, err := syscall.Open(namespace, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}

@@ -18,6 +18,7 @@ type stagedMounts struct {
 	realDir  string // the claim's directory without symbolic links
 	info     int    // descriptor of the starter's list of mounts
 	image    proto.RootImage
+	packages []proto.PackageMount
 }
 
 // machineMount is a mount of the machine that sandboxes have as well.
@@ -56,7 +57,7 @@ func (m *stagedMounts) stage(dir string, hostTemp bool) (changed bool, why start
 		return false, startError{}
 	}
 	if staged {
-		syscall.Unmount(m.root, syscall.MNT_DETACH) // sandboxes that have a copy keep it
+		m.detachRoot() // sandboxes that have a copy keep it
 	}
 	m.list, m.root = list, ""
 	root := dir + stagedRoot

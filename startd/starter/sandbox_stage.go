@@ -36,9 +36,16 @@ func (s *starterProcess) stageRoot(o *proto.Sandbox, hostTemp bool) startError {
 	if o.Image.Root != "" {
 		return stageImage(s, o)
 	}
+	if s.mounts.root != "" && !slices.Equal(s.mounts.packages, o.Packages) {
+		s.stopServer()
+		s.mounts.unstage(s.dir)
+	}
 	changed, why := s.mounts.stage(s.dir, hostTemp)
 	if changed {
 		s.stopServer() // it has a copy
+		if why.step == proto.StepNone && len(o.Packages) > 0 {
+			why = s.mounts.attachPackages(s.dir, o)
+		}
 	}
 	return why
 }

@@ -30,7 +30,7 @@ type pulledImage struct {
 // pinContainer finds out which image a job means, and puts it into the store of the pool.
 // So a tag that moves later does not change the job. The images of jobs that are
 // submitted together are pulled once.
-func pinContainer(c *frame.Invocation, job *jobspec.Job, known map[string]*pulledImage) error {
+func (n *namePins) pinContainer(c *frame.Invocation, job *jobspec.Job) error {
 	name, ok := job.Ad.Str(roost.AttrContainerImage)
 	if _, pinned := job.Ad.Str(roost.AttrContainerDigest); !ok || pinned {
 		return nil
@@ -39,13 +39,19 @@ func pinContainer(c *frame.Invocation, job *jobspec.Job, known map[string]*pulle
 		job.Ad.SetString(roost.AttrContainerDigest, name)
 		return nil
 	}
-	image := known[name]
-	if image == nil {
-		var err error
+	image := n.pulled[name]
+	if r, err := imageref.Parse(name); err == nil && r.Source == imageref.Stored {
+		named, version, err := n.namedImage(c, r)
+		if err != nil {
+			return err
+		}
+		image = named
+		job.Ad.SetString(roost.AttrContainerVersion, version)
+	} else if image == nil {
 		if image, err = pullImage(c, name); err != nil {
 			return err
 		}
-		known[name] = image
+		n.pulled[name] = image
 	}
 	job.Ad.SetString(roost.AttrContainerDigest, image.Digest)
 	job.Ad.SetInt(roost.AttrContainerSize, image.Size)

@@ -192,6 +192,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	if image := document.ContainerImageOf(s.GetAd()); image != nil {
 		d["container"] = image
 	}
+	if packages := document.PackageMountsOf(s.GetAd()); len(packages) > 0 {
+		d["packages"] = packages
+	}
 	if hints := hints(c, s); len(hints) > 0 {
 		d["hints"] = hints
 	}

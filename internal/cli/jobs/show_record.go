@@ -86,6 +86,9 @@ func showSettings(s *scheddapi.JobStatus, row func(head, text string)) {
 			row("mount", document.PrintableText(m))
 		}
 	}
+	for _, m := range document.PackageMountsOf(s.GetAd()) {
+		row("package", m.Text())
+	}
 	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
 		row("logs", logs.Text())
 	}

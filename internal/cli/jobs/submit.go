@@ -35,9 +35,9 @@ func SubmitTo(c *frame.Invocation, queue string, jobs []jobspec.Job, key string,
 		key = rand.Text()
 	}
 	req := &scheddapi.SubmitRequest{Key: key, Schedd: queue}
-	images := map[string]*pulledImage{}
+	pins := newNamePins()
 	for _, j := range jobs {
-		if err := pinContainer(c, &j, images); err != nil {
+		if err := pins.pin(c, &j); err != nil {
 			return nil, err
 		}
 		if err := uploadScript(c, &j, sent); err != nil {

@@ -23,7 +23,7 @@ func OrderUpdate(c *frame.Invocation, selectors []string, order *scheddapi.Updat
 
 // ReviseService has a service become what a job of a job file is.
 func ReviseService(c *frame.Invocation, id string, job *jobspec.Job, plan bool) error {
-	if err := pinContainer(c, job, map[string]*pulledImage{}); err != nil {
+	if err := newNamePins().pin(c, job); err != nil {
 		return err
 	}
 	if err := uploadScript(c, job, nil); err != nil {

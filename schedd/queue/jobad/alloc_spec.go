@@ -79,6 +79,8 @@ func (r *adReader) refuseWithAlloc(p *JobSpec) {
 		r.fail(roost.AttrPorts, nothing)
 	case p.IsAlloc && len(p.Secrets) > 0:
 		r.fail(roost.AttrSecrets, nothing)
+	case p.IsAlloc && len(p.PackageMounts) > 0:
+		r.fail(roost.AttrPackageMounts, nothing)
 	case p.IsAlloc && !p.Rerunnable:
 		r.fail(roost.AttrRerunnable, "an alloc that loses its machine gets another")
 	case (p.IsAlloc || p.Inside.Alloc != 0) && (p.GangSize > 1 || p.MPIGang):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -69,23 +70,18 @@ func (r *adReader) checkContainer(c *ContainerSpec) {
 	}
 }
 
-// CheckPinned refuses an image of which nobody has found out what its name means. Else it
-// could change while the job waits.
-func (c *ContainerSpec) CheckPinned() error {
-	if c == nil || c.Digest != "" {
-		return nil
+// ContentDigests lists the digests of the image and of the packages of a job. It prefers
+// the machines that have them.
+func (p *JobSpec) ContentDigests() (list []string) {
+	if p.Container != nil && p.Container.Digest != "" {
+		list = append(list, p.Container.Digest)
 	}
-	return fmt.Errorf("attribute %s: %w: roost submit finds out which image a name means now, and this submission "+
-		"does not say", roost.AttrContainerDigest, roost.Invalid)
-}
-
-// withPackages adds the image to the packages that a job prefers. Machines that have it
-// come first.
-func (c *ContainerSpec) withPackages(packages []string) []string {
-	if c == nil || c.Digest == "" || len(packages) >= maxPackages {
-		return packages
+	for _, m := range p.PackageMounts {
+		if m.Digest != "" && !slices.Contains(list, m.Digest) {
+			list = append(list, m.Digest)
+		}
 	}
-	return append(packages, c.Digest)
+	return list
 }
 
 // maxPackages is how many packages a request may name (package negotiator/match).
@@ -103,10 +99,10 @@ func (r *adReader) words(name string) []string {
 	return list
 }
 
-// containerKey tells the requests of tasks in container images apart, which not every
-// machine can run.
+// containerKey tells the requests of tasks with container images or packages apart, which
+// not every machine can run.
 func (p *JobSpec) containerKey() string {
-	if p.Container == nil {
+	if p.Container == nil && len(p.PackageMounts) == 0 {
 		return ""
 	}
 	return " container "

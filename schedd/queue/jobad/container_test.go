@@ -62,12 +62,12 @@ func TestContainer(t *testing.T) {
 			t.Errorf("%s = %s: got %v", name, source, err)
 		}
 	}
-	if err := p.Container.CheckPinned(); err != nil {
+	if err := p.CheckPinned(); err != nil {
 		t.Error(err)
 	}
 	ad := containerAd(t, "", "")
 	ad.Delete(roost.AttrContainerDigest)
-	if p, err := ReadSpec(ad); err != nil || !errors.Is(p.Container.CheckPinned(), roost.Invalid) {
+	if p, err := ReadSpec(ad); err != nil || !errors.Is(p.CheckPinned(), roost.Invalid) {
 		t.Errorf("without a digest: got %v, %v, want it refused at its submission", p.Container, err)
 	}
 	ad = containerAd(t, "", "")

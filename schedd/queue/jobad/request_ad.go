@@ -143,7 +143,7 @@ func (p *JobSpec) requiredFeatures(job roost.JobID) (require string) {
 	if len(p.Secrets) > 0 {
 		require += " && TARGET." + roost.AttrHasSecrets + " =?= true"
 	}
-	if p.Container != nil {
+	if p.Container != nil || len(p.PackageMounts) > 0 {
 		require += " && TARGET." + roost.AttrHasContainer + " =?= true"
 	}
 	return require

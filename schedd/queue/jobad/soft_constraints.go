@@ -19,7 +19,9 @@ type softConstraints struct {
 	placementSet      string // the attribute of machines in which those of a gang are the same
 }
 
-func (r *adReader) softConstraints(c *ContainerSpec) (w softConstraints) {
+// softConstraints reads them. digests are of what the job brings: machines that have it
+// come first.
+func (r *adReader) softConstraints(digests []string) (w softConstraints) {
 	w.concurrencyLimits, w.spread = r.text(roost.AttrLimits, ""), r.text(roost.AttrSpread, "")
 	if _, err := roost.ParseLimitRequests(w.concurrencyLimits); err != nil {
 		r.fail(roost.AttrLimits, err.Error())
@@ -29,7 +31,8 @@ func (r *adReader) softConstraints(c *ContainerSpec) (w softConstraints) {
 	if w.placementSet != "" && !attributeName(w.placementSet) {
 		r.fail(roost.AttrPlacementSet, fmt.Sprintf("%.80q is not the name of an attribute", w.placementSet))
 	}
-	w.packages, w.prefer = c.withPackages(r.list(roost.AttrPackages)), r.list(roost.AttrPrefer)
+	w.packages, w.prefer = append(r.list(roost.AttrPackages), digests...), r.list(roost.AttrPrefer)
+	w.packages = w.packages[:min(len(w.packages), maxPackages)]
 	for _, text := range w.prefer {
 		if _, err := classad.ParseExpr(text); err != nil {
 			r.fail(roost.AttrPrefer, fmt.Sprintf("%.80q: %v", text, err))

@@ -43,6 +43,7 @@ type JobSpec struct {
 	Ports             []roost.PortRequest
 	Secrets           []SecretSpec
 	Container         *ContainerSpec // nil: the tasks see the files of their machines
+	PackageMounts     []PackageSpec  // that the tasks have
 	Processes         int            // of a task, in the file of nodes; below 0: there is none
 	Reservation       string
 	NoticePeriod      time.Duration
@@ -131,22 +132,33 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.Transfer, p.Domain, p.Queue, p.SubmitHost = r.text(roost.AttrTransfer, "auto"),
 		r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, ""), r.text(roost.AttrSubmitHost, "")
 	r.checkTransfer(&p)
-	p.Ports, p.Secrets, p.Container = r.ports(), r.secrets(), r.container()
-	if p.Checkpoints = r.checkpointSettings(); p.Interactive {
-		p.Checkpoints = nil // neither the terminal nor what runs on it could be brought back
-	} else if hasSecretVariables(p.Secrets) && p.Checkpoints != nil && !p.Checkpoints.Self {
-		p.Checkpoints = nil // an image would have the environment, and the secret in it
-	} else if hasSockets(p.Ports) && p.Checkpoints != nil && !p.Checkpoints.Self {
-		p.Checkpoints = nil // the machine still has the socket that an image would bring back
-	} else if p.GangSize > 1 && p.Checkpoints != nil && (p.MPIGang || !p.Checkpoints.Self) {
-		p.Checkpoints = nil // images of processes that talk to each other would be of different moments
+	p.Ports, p.Secrets, p.Container, p.PackageMounts = r.ports(), r.secrets(), r.container(), r.packageMounts()
+	if p.Checkpoints = r.checkpointSettings(); p.Checkpoints != nil && p.cannotRestore() {
+		p.Checkpoints = nil
 	}
 	p.FromQsub, p.ScriptFile, p.softConstraints = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, ""),
-		r.softConstraints(p.Container)
+		r.softConstraints(p.ContentDigests())
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	r.requireProgram(&p)
 	return p, r.err
+}
+
+// cannotRestore reports whether a task could not go on from a checkpoint.
+func (p *JobSpec) cannotRestore() bool {
+	switch self := p.Checkpoints.Self; {
+	case p.Interactive: // neither the terminal nor what runs on it could be brought back
+		return true
+	case p.GangSize > 1 && p.MPIGang:
+		return true
+	case self:
+		return false
+	}
+	// In turn: an image would have the environment, and the secret in it. The machine
+	// still has the socket that an image would bring back. CRIU would have to find the
+	// mounts of packages again. Images of processes that talk to each other would be of
+	// different moments.
+	return hasSecretVariables(p.Secrets) || hasSockets(p.Ports) || len(p.PackageMounts) > 0 || p.GangSize > 1
 }
 
 // checkTransfer refuses unknown ways to transfer files.

@@ -113,6 +113,13 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	if len(r.buffer) > 0 {
 		o.Sandbox.Image = r.rootImage()
 	}
+	if len(r.buffer) == 0 {
+		return
+	}
+	o.Sandbox.Namespace = r.text()
+	for n := r.num(); n > 0 && !r.failed && len(o.Sandbox.Packages) < MaxPackages; n-- {
+		o.Sandbox.Packages = append(o.Sandbox.Packages, PackageMount{Root: r.text(), Inside: r.text()})
+	}
 }
 
 func (r *bodyReader) rootImage() (i RootImage) {

@@ -143,7 +143,8 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.signed(o.Limits.File)
 	w.signed(int64(o.Limits.Nice))
 	image := o.Sandbox.Image.Root != ""
-	if len(o.Sockets) == 0 && len(o.Secrets) == 0 && !image { // an older starter knows none
+	packages := len(o.Sandbox.Packages) > 0
+	if len(o.Sockets) == 0 && len(o.Secrets) == 0 && !image && !packages { // an older starter knows none
 		return
 	}
 	w.num(uint64(len(o.Sockets)))
@@ -152,11 +153,20 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 		w.text(s.Address)
 		w.num(uint64(s.Port))
 	}
-	if len(o.Secrets) > 0 || image {
+	if len(o.Secrets) > 0 || image || packages {
 		w.secrets(o.Secrets)
 	}
-	if image {
+	if image || packages {
 		w.rootImage(&o.Sandbox.Image)
+	}
+	if !packages {
+		return
+	}
+	w.text(o.Sandbox.Namespace)
+	w.num(uint64(len(o.Sandbox.Packages)))
+	for _, p := range o.Sandbox.Packages {
+		w.text(p.Root)
+		w.text(p.Inside)
 	}
 }
 

@@ -92,7 +92,19 @@ type Sandbox struct {
 	TempDir string       // the directory that is /tmp inside; empty: the machine's
 	Devices []DeviceNode // in addition to those that everybody has
 	Image   RootImage
+	// packages below the root, of the machine or of the image
+	Packages  []PackageMount
+	Namespace string // path of the mount namespace that has them; empty: the starter's
 }
+
+// PackageMount is a package in a sandbox. Nobody writes to it.
+type PackageMount struct {
+	Root   string // directory where it is mounted
+	Inside string // absolute; Root is to be seen there
+}
+
+// MaxPackages bounds the packages of a sandbox.
+const MaxPackages = 64
 
 // AllCapabilities lists all capabilities (capabilities(7)).
 func AllCapabilities() []uintptr {

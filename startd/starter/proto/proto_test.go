@@ -25,6 +25,8 @@ func samples() []StarterMessage {
 			Files:  []ImageFile{{"/etc/hosts", "x", true}},
 			Mounts: []ImageMount{{"/home", "ann", "/home/ann", false}, {"/data", "", "/in", true}},
 		}}}},
+		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true, Namespace: "/proc/1/ns/mnt",
+			Packages: []PackageMount{{"/mounts/a", "/app"}, {"/mounts/b", "/opt/b"}}}}},
 		{Type: TypeStop, Stop: StopCmd{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained",
 			Signal: 12}},
 		{Type: TypeSignal, Signal: SignalCmd{a, 15, false}}, {Type: TypeSignal, Signal: SignalCmd{a, 10, true}},
