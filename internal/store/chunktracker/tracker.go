@@ -154,7 +154,7 @@ func (t *Tracker) Plan(now time.Duration, req Request) (Plan, error) {
 }
 
 // waitFraction is how many machines may wait for a source before each asks less often.
-const waitFraction = 1000
+const waitFraction = 200
 
 // Whole notes which blobs a machine has whole, and that it has no others but those that
 // it fetches. chunks returns the number of chunks of a blob, 0 if it is unknown.

@@ -261,3 +261,57 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// askIn asks for a source of a machine in a rack, and returns it with its chunks.
+func (t *testTracker) askIn(rack string, n int, have []int) (from MachineID, chunks []int) {
+	t.Helper()
+	set := NewChunkSet(testChunks)
+	for _, i := range have {
+		set.Add(i)
+	}
+	plan, err := t.Plan(t.now, Request{Machine: testMachine(n), Address: "a", Rack: rack, Digest: "d",
+		Chunks: testChunks, Have: set, Streams: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.check(t)
+	if len(plan.Sources) != 1 {
+		return MachineID{"none", ""}, nil
+	}
+	return plan.Sources[0].Machine, plan.Sources[0].Chunks
+}
+
+func TestOwnRackFirst(t *testing.T) {
+	p := newTestTracker(t, nil)
+	p.askIn("r1", 1, allChunks)
+	p.askIn("r2", 2, allChunks)
+	for n := 3; n < 7; n++ {
+		if from, _ := p.askIn("r2", n, nil); from != testMachine(2) {
+			t.Errorf("machine %d fetches from %v", n, from)
+		}
+	}
+	if from, _ := p.askIn("r2", 7, nil); from != testMachine(1) {
+		t.Errorf("when the own rack is full, the source is %v", from)
+	}
+}
+
+// TestRarestChunkFirst: what few have is fetched first. Of what comes into a rack
+// already, the next machine there fetches something else.
+func TestRarestChunkFirst(t *testing.T) {
+	p := newTestTracker(t, func(o *Options) { o.MaxBatch = 1 })
+	for n := range 5 {
+		p.askIn("r1", n, allChunks[:6])
+	}
+	p.askIn("r1", 5, allChunks[2:])
+	p.askIn("r1", 6, allChunks)
+	seen := map[int]bool{}
+	for n := 10; n < 12; n++ {
+		_, chunks := p.askIn("r2", n, nil)
+		for _, i := range chunks {
+			seen[i] = true
+		}
+	}
+	if len(seen) != 2 || !seen[6] || !seen[7] {
+		t.Errorf("the first chunks are %v, want 6 and 7", seen)
+	}
+}
