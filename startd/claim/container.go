@@ -209,7 +209,9 @@ func (h containerizer) onReady(n containerReady) {
 		h.machine.log.Warn("no "+n.failed.String(), "attempt", a.Label(), "err", n.err)
 		h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED,
 			Reason: fmt.Sprintf("its %v could not be fetched: %v", n.failed, n.err)})
-	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, errJobFault):
+	case errors.Is(n.err, errJobFault):
+		h.failAttempt(a, fmt.Errorf("%v: %w", n.failed, n.err))
+	case errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Invalid):
 		h.failAttempt(a, fmt.Errorf("%w: %v: %w", errJobFault, n.failed, n.err))
 	default:
 		h.failAttempt(a, fmt.Errorf("%v: %w", n.failed, n.err))
