@@ -146,7 +146,8 @@ func (t *Tracker) Plan(now time.Duration, req Request) (Plan, error) {
 	}
 	b.setHave(m, req.Have)
 	b.setServes(m, from.address != "" && now >= from.barredUntil)
-	plan := Plan{Wait: max(t.options.MinWait, time.Duration(len(b.members))*t.options.MinWait/waitFraction)}
+	wait := time.Duration(len(b.members)) * t.options.MinWait / waitFraction
+	plan := Plan{Wait: min(max(t.options.MinWait, wait), maxWait)}
 	if streams := min(req.Streams, t.options.MaxStreams-len(m.leases)); streams > 0 {
 		plan.Sources = t.choose(now, m, streams)
 	}
@@ -154,7 +155,11 @@ func (t *Tracker) Plan(now time.Duration, req Request) (Plan, error) {
 }
 
 // waitFraction is how many machines may wait for a source before each asks less often.
-const waitFraction = 200
+// Beyond maxWait the waiting itself delays the last machines of a large pool.
+const (
+	waitFraction = 200
+	maxWait      = 500 * time.Millisecond
+)
 
 // Whole notes which blobs a machine has whole, and that it has no others but those that
 // it fetches. chunks returns the number of chunks of a blob, 0 if it is unknown.
