@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -159,13 +160,13 @@ func (m *Checkpoints) cleanRestore(a *Attempt) {
 
 // restoreFailure says why the helper has not restored an attempt. Forged: that is the
 // fault of the machine that made the image.
-func (m *Checkpoints) restoreFailure(a *Attempt) (reason string, forged bool) {
+func (m *Checkpoints) restoreFailure(a *Attempt, starterReason string) (reason string, forged bool) {
 	text, err := os.ReadFile(m.restoreCommand(a).Output)
 	if err == nil {
 		_, err = criu.Decode(text)
 	}
 	if err == nil {
-		return "its checkpoint could not be restored", false
+		return strings.TrimSuffix("its checkpoint could not be restored: "+starterReason, ": "), false
 	}
 	failure, ok := errors.AsType[*criu.CheckpointError](err)
 	return "its checkpoint could not be restored: " + err.Error(), ok && failure.Forged

@@ -274,7 +274,7 @@ func (h *Runner) onStarterEvent(event starterclient.Event) {
 		if h.attempt != nil && h.attempt.ref == e.Attempt {
 			status := h.attempt.exitReport(e.Exit)
 			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
-				status.Reason, status.ForgedImage = h.machine.checkpoints.restoreFailure(h.attempt)
+				status.Reason, status.ForgedImage = h.machine.checkpoints.restoreFailure(h.attempt, e.Exit.Reason)
 			}
 			h.checkpointer().onProgramEnded(h.attempt, status)
 		}

@@ -56,23 +56,33 @@ func (s *starterProcess) onRestored() {
 	syscall.Close(s.pidfd)
 	s.pidfd, s.isRestoring = -1, false
 	pids := parseNumbers(readAll(s.startCmd.Restore.PID))
-	good := status.Exited() && status.ExitStatus() == 0 && len(pids) == 1 && parentOf(pids[0]) == syscall.Getpid()
-	if good {
+	good, why := status.Exited() && status.ExitStatus() == 0, ""
+	switch {
+	case !good:
+		why = "its helper ended with status " + itoa(int(status))
+	case len(pids) != 1:
+		good, why = false, "its helper named no first process"
+	case parentOf(pids[0]) != syscall.Getpid():
+		good, why = false, "its first process, "+itoa(pids[0])+", has the parent "+itoa(parentOf(pids[0]))
+	default:
 		fd, err := unix.PidfdOpen(pids[0], 0)
-		good = err == nil
+		if good = err == nil; !good {
+			why = "its first process, " + itoa(pids[0]) + ", cannot be watched: " + errno(err).Error()
+		}
 		s.state.PID, s.pidfd = int64(pids[0]), fd
 	}
 	if good && !s.stopping {
 		syscall.Kill(pids[0], syscall.SIGUSR1) // init sets its parent-death signal again
 		s.reportStarted(false)
 		s.deliverPending()
+		s.reapOrphans()
 		return
 	}
 	if s.pidfd >= 0 {
 		syscall.Close(s.pidfd)
 		s.pidfd = -1
 	}
-	s.exit = proto.TaskExit{Cause: proto.RestoreFailed, Step: proto.FromImage, Errno: int32(syscall.EIO)}
+	s.exit = proto.TaskExit{Cause: proto.RestoreFailed, Step: proto.FromImage, Errno: int32(syscall.EIO), Reason: why}
 	if s.stopping {
 		s.exit = proto.TaskExit{Cause: s.cause, Reason: s.reason, Signal: int32(syscall.SIGKILL)}
 	}

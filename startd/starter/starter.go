@@ -97,7 +97,7 @@ func (s *starterProcess) run() {
 		if s.releaseMemory(n == 0 && s.reaping == 0 && delay == 0) {
 			continue
 		}
-		if err == unix.EINTR && s.pidfd >= 0 {
+		if err == unix.EINTR && s.pidfd >= 0 && !s.isRestoring { // a restored task may have ended already
 			s.reapOrphans()
 		}
 		if fds[4].Revents != 0 {

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ROOST_TEST_BE") == "listener" {
 		runListener()
 	}
+	if os.Getenv("ROOST_TEST_BE") == "restorer" {
+		runRestorer(os.Args[1], os.Args[2])
+	}
 	if os.Getenv(nestedVariable) != "" { // the starter is built
 		os.Exit(m.Run())
 	}
