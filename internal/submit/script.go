@@ -47,6 +47,11 @@ func (b programReader) readScript(a *hclsyntax.Attribute, arguments []taskText) 
 		return
 	}
 	flag := inlineFlag(shell)
+	if fixed && flag == "" && strings.HasPrefix(body, "#!") && b.body.Attributes["shell"] == nil {
+		b.ad.SetString(roost.AttrScript, body) // the machine reads its first line, as the kernel does
+		b.setArguments(arguments)
+		return
+	}
 	if flag == "" || len(t.adText()) > maxInlineScript {
 		b.reportProblem(a.Expr.Range(), "this script cannot differ between tasks",
 			fmt.Sprintf("Only a script of at most %v for a shell, Python or Perl can hold task.index or each. Hand "+
@@ -106,8 +111,8 @@ func (b programReader) interpreter(first string, at hcl.Range) (shell string, op
 
 func (b programReader) findShell(name string, at hcl.Range) (string, bool) {
 	files := b.parser.options.Files
-	if files == nil {
-		return name, true
+	if files == nil || hasImage(b.body) && (path.IsAbs(name) || !strings.Contains(name, "/")) {
+		return name, true // that of an image is in the image
 	}
 	where := name
 	if !strings.Contains(name, "/") {
