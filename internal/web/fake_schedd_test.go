@@ -329,6 +329,27 @@ func (f *fakeSchedd) Names(_ *wire.NamesQuery, to grpc.ServerStreamingServer[wir
 		Machine: f.text, DnsName: f.text}}})
 }
 
+func (f *fakeSchedd) ListBlobs(context.Context, *wire.BlobRequest) (*wire.BlobList, error) {
+	return &wire.BlobList{Blobs: []*wire.BlobEntry{{Digest: "sha256:0a", Size: 3 << 20, UsedS: 1_700_000_000}}}, nil
+}
+
+func (f *fakeSchedd) ListPackages(_ context.Context, q *wire.PackageQuery) (*wire.PackageList, error) {
+	p := &wire.Package{Name: "web", Owner: "ann", Node: "n1", VersionCount: 2,
+		Labels: []*wire.PackageLabel{{Label: "live", Version: "1.4"}}}
+	f.mu.Lock()
+	if f.hostile != nil {
+		p.Owner, p.Labels[0].Label = hostileMark, hostileMark
+	}
+	f.mu.Unlock()
+	if q.GetName() != "" {
+		p.Versions = []*wire.PackageVersion{{Version: "1.3", Digest: "sha256:0b", Size: 5 << 20, User: "ann"},
+			{Version: "1.4", Digest: "sha256:0c", User: "bob", Image: &wire.ImageSettings{Workdir: "/srv"}}}
+		p.History = []*wire.PackageMove{{Label: "live", To: "1.3", User: "ann", TimeS: 1_700_000_000},
+			{Label: "live", From: "1.3", To: "1.4", User: "bob", TimeS: 1_700_000_100}}
+	}
+	return &wire.PackageList{Packages: []*wire.Package{p}, More: q.GetAfter() == "" && q.GetName() == ""}, nil
+}
+
 func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest,
 	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	return to.Send(&wire.CheckpointPiece{Data: []byte("a cell")})

@@ -231,7 +231,7 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 		{Method: "GET", Pattern: "/v1/sd", Summary: "the metrics of the daemons, as Prometheus discovers targets",
 			Query:  []route.Param{{Name: "daemon", Description: "only daemons of this name, as schedd"}},
 			Rights: route.MetricsScope, View: view.DaemonTargets{Node: node}.List, Reply: []document.ScrapeTarget{}},
-		allocRoute(), cronRoute(),
+		allocRoute(), cronRoute(), packagesRoute(), packageRoute(),
 		{Method: "GET", Pattern: "/v1/secrets", Page: "/secrets", Template: "secrets",
 			Summary: "the user's secrets without their values, and the jobs that use them", View: view.ListSecrets,
 			Reply: view.SecretList{}, Rows: "secrets"},
@@ -309,6 +309,19 @@ func cronRoute() route.Route {
 		Summary: "jobs with a schedule, their next runs and what became of the last ones", View: view.ListSchedules,
 		Reply: view.CronList{}, Query: []route.Param{{Name: "all", Description: "1: the schedules of all users"}},
 		Rows: "schedules"}
+}
+
+func packagesRoute() route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/packages", Page: "/packages", Template: "packages",
+		Summary: "packages and container images in the store of the pool", View: view.ListPackages,
+		Reply: view.PackageList{}, Query: []route.Param{{Name: "after", Description: "names that follow this one"}},
+		Rows: "packages"}
+}
+
+func packageRoute() route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/packages/{name}", Page: "/packages/{name}", Template: "package",
+		Summary: "a package or container image with its versions, and the moves of its labels",
+		View:    view.ShowPackage, Reply: view.PackageDetail{}}
 }
 
 // serviceRoutes are those of the daemon itself.
