@@ -14,11 +14,12 @@ import (
 // The ports of a pool, by default. If its authority listens on another port, they are
 // relative to that.
 const (
-	authorityPort  = 9700
-	collectorPort  = 1 // the port after the authority's; the others are relative to it, too
-	negotiatorPort = 2
-	startdPort     = 3
-	scheddPort     = 5 // the port before is the checkpoint server's
+	authorityPort        = 9700
+	collectorPort        = 1 // the port after the authority's; the others are relative to it, too
+	negotiatorPort       = 2
+	startdPort           = 3
+	checkpointServerPort = 4
+	scheddPort           = 5
 )
 
 // SplitHostPort reads HOST[:PORT]. The default port is the authority's.

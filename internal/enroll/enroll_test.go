@@ -59,7 +59,7 @@ func TestInitPool(t *testing.T) {
 		t.Errorf("got %+v, %s", n, token)
 	}
 	id, err := pki.Load(n.TLS)
-	if err != nil || id.Name != n.Name || len(id.Roles) != 4 {
+	if err != nil || id.Name != n.Name || len(id.Roles) != 5 {
 		t.Errorf("got %+v, %v", id, err)
 	}
 	if _, _, err := Init(f); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "roost token") {

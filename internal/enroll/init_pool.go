@@ -75,7 +75,7 @@ func (f InitOptions) node() (*config.Node, error) {
 			pool, roost.Usage)
 	}
 	if err := checkPortFree(host, port, port+collectorPort, port+negotiatorPort, port+startdPort,
-		port+scheddPort); err != nil {
+		port+checkpointServerPort, port+scheddPort); err != nil {
 		return nil, err
 	}
 	n := f.newNode(name, pool)
@@ -83,6 +83,7 @@ func (f InitOptions) node() (*config.Node, error) {
 	n.Authority = &config.AuthoritySettings{Listen: []string{joinHostPort(host, port)}}
 	n.Collector = &config.CollectorSettings{Listen: []string{joinHostPort(host, port+collectorPort)}}
 	n.Negotiator = &config.NegotiatorSettings{Listen: []string{joinHostPort(host, port+negotiatorPort)}}
+	n.Images = &config.CheckpointServerSettings{Listen: []string{joinHostPort(host, port+checkpointServerPort)}}
 	n.AuthorityAt, n.Collectors, n.Negotiators = n.Authority.Listen[0], n.Collector.Listen, n.Negotiator.Listen
 	if f.Server {
 		n.Startds = []config.StartdSettings{{Name: name, Listen: []string{joinHostPort(host, port+startdPort)}}}
