@@ -32,11 +32,12 @@ type accountedPool struct {
 // history.
 func TestAccountantKilled(t *testing.T) {
 	t.Parallel()
+	roost := program(t, "faults") // it may have to be built, which takes minutes
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	faults, dir := t.TempDir(), filepath.Join(t.TempDir(), "pool")
 	s := &accountedPool{T: t, ctx: ctx}
-	options := PoolOptions{Roost: program(t, "faults"), Dir: dir, Nodes: 1, CPUs: 8,
+	options := PoolOptions{Roost: roost, Dir: dir, Nodes: 1, CPUs: 8,
 		Env: []string{"ROOST_FAULT_DIR=" + faults}}
 	s.start(options)
 	points := append(failpoint.FeedNames(), failpoint.AccountantAfterMarks, failpoint.AccountantAfterMonth,
