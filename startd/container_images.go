@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/document"
@@ -18,11 +16,8 @@ import (
 // and the kernel can mount images. The ad says whether it can.
 func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 	why, unpack := "tasks run without sandboxes", os.Geteuid() != 0
-	switch {
-	case m.sandboxed && unpack:
-		why = missingUserOverlay()
-	case m.sandboxed:
-		why = missingFileSystem()
+	if m.sandboxed {
+		why = containerimage.MissingSupport()
 	}
 	ad.SetBool(roost.AttrHasContainer, why == "")
 	if why != "" {
@@ -46,34 +41,6 @@ func reportContainer(l *machineLoop, n claim.ContainerEvent) {
 	if c, ok := l.table.Find(n.ID); ok && c.ID == n.Claim {
 		l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Container{Container: n.Progress}})
 	}
-}
-
-// missingFileSystem says what the kernel lacks for images; empty when it has it. To ask
-// for a file system loads its module.
-func missingFileSystem() string {
-	for _, name := range []string{"erofs", "overlay"} {
-		fd, err := unix.Fsopen(name, unix.FSOPEN_CLOEXEC)
-		if err != nil {
-			return fmt.Sprintf("the kernel has no file system %s: %v", name, err)
-		}
-		unix.Close(fd)
-	}
-	return ""
-}
-
-// missingUserOverlay says why a user's namespace can have no overlay; empty when it can.
-// That is since Linux 5.11.
-func missingUserOverlay() string {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return fmt.Sprintf("the kernel does not say its version: %v", err)
-	}
-	release := unix.ByteSliceToString(name.Release[:])
-	var major, minor int
-	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil || major < 5 || major == 5 && minor < 11 {
-		return fmt.Sprintf("Linux %s has no overlays for users; 5.11 has", release)
-	}
-	return ""
 }
 
 // releaseImages lets images be removed that no adopted task uses.

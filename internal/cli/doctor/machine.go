@@ -57,8 +57,8 @@ func examineMachine(ctx context.Context, ours bool) []checkResult {
 	if !ours {
 		return []checkResult{examineShell()}
 	}
-	return append(append(examineCgroups(), examineNamespaces(), checkSandbox(), examineShell(), examineDescriptors(),
-		examineCRIU(ctx)), examineConfinement()...)
+	return append(append(examineCgroups(), examineNamespaces(), checkSandbox(), checkImages(), examineShell(),
+		examineDescriptors(), examineCRIU(ctx)), examineConfinement()...)
 }
 
 // examineCgroups asks what a startd of this user could hold tasks to on this machine, and

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/internal/confine"
+	"github.com/roost-batch/roost/startd/containerimage"
 )
 
 // capSysResource is CAP_SYS_RESOURCE's number.
@@ -22,8 +23,13 @@ const capSysResource = 24
 func checkSandbox() checkResult {
 	const without = "tasks see each other's processes and share /tmp"
 	if os.Geteuid() != 0 {
-		return checkResult{"sandbox", levelWarning, "not run by root: " + without,
-			"where that matters, have root run the execute node"}
+		if err := tryUserNamespaces(); err != nil {
+			return checkResult{"sandbox", levelWarning, fmt.Sprintf("users get no namespaces here (%v): %s", err,
+				without), "sysctl user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0, or " +
+				"have root run the execute node"}
+		}
+		return checkResult{"sandbox", levelOK,
+			"tasks get processes, mounts and IPC of their own, in a user namespace", ""}
 	}
 	flags := uintptr(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS)
 	if err := tryNamespaces(flags); err != nil {
@@ -41,6 +47,28 @@ func checkSandbox() checkResult {
 	return checkResult{"sandbox", levelOK,
 		"tasks get processes, mounts, IPC and host names of their own, in a user namespace, as root has " +
 			"no CAP_SYS_RESOURCE here", ""}
+}
+
+// tryUserNamespaces runs a program in the namespaces that an ordinary user's tasks get.
+// It has it see other mounts.
+func tryUserNamespaces() error {
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:   syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		UidMappings:  []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings:  []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		Unshareflags: syscall.CLONE_NEWNS, // which changes a mount, too
+	}
+	return cmd.Run()
+}
+
+// checkImages asks whether tasks can run in container images here.
+func checkImages() checkResult {
+	if why := containerimage.MissingSupport(); why != "" {
+		return checkResult{"images", levelWarning, why + ": no task runs in a container image here",
+			"use a kernel from 5.11 on with erofs and overlay (modprobe erofs overlay)"}
+	}
+	return checkResult{"images", levelOK, "tasks can run in container images", ""}
 }
 
 // tryNamespaces runs a program in new namespaces.

@@ -31,7 +31,7 @@ func TestHasRight(t *testing.T) {
 // TestChecksReportVerdicts holds that each check of this machine comes to a verdict that
 // says something.
 func TestChecksReportVerdicts(t *testing.T) {
-	for _, f := range []checkResult{checkSandbox(), examineShell()} {
+	for _, f := range []checkResult{checkSandbox(), checkImages(), examineShell()} {
 		if f.Text == "" || f.Level == levelError || f.Level == levelWarning && f.Hint == "" {
 			t.Errorf("got %+v", f)
 		}
