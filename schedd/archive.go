@@ -48,6 +48,7 @@ type jobArchive struct {
 	transfers     *transfer.FileTransfers
 	loop          loopAdapter
 	effects       effectRunner
+	isCellQueue   bool // its queue is that of the cell
 
 	// ---- owned by the loop ----
 	queue         *queue.Queue
@@ -275,7 +276,7 @@ func (j *jobArchive) pinBlobs(ctx context.Context) error {
 	if err := j.loop.CallLoop(ctx, func(time.Time) { used = queue.UsedBlobs(j.queue) }); err != nil {
 		return err
 	}
-	return transfer.PinBlobs(ctx, j.transfers, used)
+	return transfer.PinBlobs(ctx, j.transfers, used, j.isCellQueue)
 }
 
 // sweepScripts removes the scripts that no job names any more. It has the checkpoint

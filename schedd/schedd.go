@@ -264,6 +264,7 @@ func (s *Schedd) assemble() {
 		node: s.node, stateDir: s.stateDir(), log: s.log, history: s.history, removeHistory: historyRemoval(s),
 		journal: s.journal, service: s.service,
 		transfers: s.transfers, loop: loop, effects: s.effects, queue: s.queue, archivingJobs: make(map[uint64]bool),
+		isCellQueue: s.replicated != nil,
 	}
 }
 

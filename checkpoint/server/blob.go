@@ -133,7 +133,14 @@ func (s *Service) PinBlobs(ctx context.Context, req *wire.BlobPins) (*wire.BlobP
 			return nil, err
 		}
 	}
-	missing, err := blobs.SetPins(pinOwnerPrefix+p.Name, digests)
+	owner := pinOwnerPrefix + p.Name
+	if req.GetCellQueue() { // beside the node's own queue
+		if !p.Local && !p.Plays(peer.CellQueue) {
+			return nil, fmt.Errorf("pins: %w: %s is no member of the queue of the cell", roost.PermissionDenied, p.Name)
+		}
+		owner += " in the queue of the cell"
+	}
+	missing, err := blobs.SetPins(owner, digests)
 	reply := &wire.BlobPins{}
 	for _, digest := range missing {
 		reply.Digests = append(reply.Digests, string(digest))

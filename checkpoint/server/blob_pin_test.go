@@ -46,6 +46,13 @@ func TestPinBlobs(t *testing.T) {
 		}
 	}
 	refused(machine, &wire.BlobPins{}, roost.PermissionDenied)
+	refused(n2, &wire.BlobPins{CellQueue: true}, roost.PermissionDenied)
+	member := p.node("n1", peer.Schedd, peer.CellQueue)
+	for _, pins := range [][]string{{digests[0]}, {digests[2]}, {}} { // the node's own pins stay
+		if _, err := member.PinBlobs(t.Context(), &wire.BlobPins{CellQueue: true, Digests: pins}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	refused(n2, &wire.BlobPins{Digests: make([]string, maxBlobPins+1)}, roost.Exhausted)
 	refused(n2, &wire.BlobPins{Digests: []string{"blue"}}, roost.Invalid)
 	if removed, err := p.collectBlobs(1, time.Now()); err != nil || len(removed) != 0 {

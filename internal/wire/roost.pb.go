@@ -8422,6 +8422,7 @@ func (x *ChunkSource) GetChunks() []uint32 {
 type BlobPins struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Digests       []string               `protobuf:"bytes,1,rep,name=digests,proto3" json:"digests,omitempty"`
+	CellQueue     bool                   `protobuf:"varint,2,opt,name=cell_queue,json=cellQueue,proto3" json:"cell_queue,omitempty"` // of the jobs in the queue of the cell, by one of its members
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8461,6 +8462,13 @@ func (x *BlobPins) GetDigests() []string {
 		return x.Digests
 	}
 	return nil
+}
+
+func (x *BlobPins) GetCellQueue() bool {
+	if x != nil {
+		return x.CellQueue
+	}
+	return false
 }
 
 type BlobManifest struct {
@@ -14447,9 +14455,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\amachine\x18\x02 \x01(\tR\amachine\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06chunks\x18\x04 \x03(\rR\x06chunks\"$\n" +
+	"\x06chunks\x18\x04 \x03(\rR\x06chunks\"C\n" +
 	"\bBlobPins\x12\x18\n" +
-	"\adigests\x18\x01 \x03(\tR\adigests\"*\n" +
+	"\adigests\x18\x01 \x03(\tR\adigests\x12\x1d\n" +
+	"\n" +
+	"cell_queue\x18\x02 \x01(\bR\tcellQueue\"*\n" +
 	"\fBlobManifest\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"`\n" +
 	"\bUserFile\x12\x12\n" +

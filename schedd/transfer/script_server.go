@@ -124,13 +124,13 @@ const maxBlobPins = 10_000
 
 // PinBlobs tells the checkpoint server which container images and packages jobs still
 // need. A server of the release before knows no such call, and keeps all.
-func PinBlobs(ctx context.Context, t *FileTransfers, digests []string) error {
+func PinBlobs(ctx context.Context, t *FileTransfers, digests []string, cellQueue bool) error {
 	if n := len(digests); n > maxBlobPins {
 		t.log.Warn("too many container images and packages for all of them to be kept", "count", n)
 		digests = digests[:maxBlobPins]
 	}
 	pin := func(ctx context.Context, client wire.CheckpointServerClient) error {
-		reply, err := client.PinBlobs(ctx, &wire.BlobPins{Digests: digests})
+		reply, err := client.PinBlobs(ctx, &wire.BlobPins{Digests: digests, CellQueue: cellQueue})
 		if n := len(reply.GetDigests()); n > 0 {
 			t.log.Warn("container images or packages of jobs are not on the checkpoint server", "count", n,
 				"first", reply.GetDigests()[0], "server", t.fileServer)
