@@ -48,11 +48,14 @@ func PackageVersionOf(v *scheddapi.PackageVersion) PackageVersion {
 	d := PackageVersion{Version: v.GetVersion(), Digest: v.GetDigest(), Size: v.GetSize(), User: v.GetUser(),
 		Time: Timestamp(v.GetTimeS() * 1e9)}
 	if i := v.GetImage(); i != nil {
-		d.Image = &ImageSettings{Environment: i.GetEnvironment(), Entrypoint: i.GetEntrypoint(),
-			Command: i.GetCommand(), Workdir: i.GetWorkdir(), User: i.GetUser()}
+		d.Image = &ImageSettings{Environment: listOf(i.GetEnvironment()), Entrypoint: listOf(i.GetEntrypoint()),
+			Command: listOf(i.GetCommand()), Workdir: i.GetWorkdir(), User: i.GetUser()}
 	}
 	return d
 }
+
+// listOf is a list of texts in JSON, where none is an empty list.
+func listOf(texts []string) []string { return append([]string{}, texts...) }
 
 // PackageMove is a move of a label.
 type PackageMove struct {

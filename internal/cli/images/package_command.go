@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/image"
 	"github.com/roost-batch/roost/internal/image/imageref"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -102,7 +103,10 @@ func pushPackage(c *frame.Invocation, args []string) error {
 		return err
 	}
 	if c.WantsJSON() {
-		d := versionDocument(v)
+		d, err := documentFields(document.PackageVersionOf(v))
+		if err != nil {
+			return err
+		}
 		d["name"], d["files"], d["notes"] = r.Name, built.result.Files, list(built.result.Notes)
 		return frame.PrintJSON(c.Stdout, d)
 	}
@@ -136,7 +140,10 @@ func labelPackage(c *frame.Invocation, args []string) error {
 		return err
 	}
 	if c.WantsJSON() {
-		d := versionDocument(v)
+		d, err := documentFields(document.PackageVersionOf(v))
+		if err != nil {
+			return err
+		}
 		d["name"], d["label"] = label.Name, label.Label
 		return frame.PrintJSON(c.Stdout, d)
 	}

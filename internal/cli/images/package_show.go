@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/image/imageref"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
@@ -47,9 +49,9 @@ func listPackages(c *frame.Invocation, args []string) error {
 		return err
 	}
 	if c.WantsJSON() {
-		documents := []frame.JSONDocument{}
+		documents := []document.Package{}
 		for _, p := range all {
-			documents = append(documents, packageDocument(p))
+			documents = append(documents, document.PackageOf(p))
 		}
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"packages": documents})
 	}
@@ -87,14 +89,16 @@ func showPackage(c *frame.Invocation, args []string) error {
 	}
 	p := all[0]
 	if c.WantsJSON() {
-		d := packageDocument(p)
-		versions, history := []frame.JSONDocument{}, []frame.JSONDocument{}
+		d, err := documentFields(document.PackageOf(p))
+		if err != nil {
+			return err
+		}
+		versions, history := []document.PackageVersion{}, []document.PackageMove{}
 		for _, v := range p.GetVersions() {
-			versions = append(versions, versionDocument(v))
+			versions = append(versions, document.PackageVersionOf(v))
 		}
 		for _, m := range p.GetHistory() {
-			history = append(history, frame.JSONDocument{"label": m.GetLabel(), "from": m.GetFrom(), "to": m.GetTo(),
-				"user": m.GetUser(), "time": timeText(m.GetTimeS())})
+			history = append(history, document.PackageMoveOf(m))
 		}
 		d["versions"], d["history"] = versions, history
 		return frame.PrintJSON(c.Stdout, d)
@@ -142,30 +146,13 @@ func orDash(text string) string {
 }
 
 func localTime(seconds int64) string { return time.Unix(seconds, 0).Format(time.DateTime) }
-func timeText(seconds int64) string  { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
-// packageDocument is a name in JSON.
-func packageDocument(p *scheddapi.Package) frame.JSONDocument {
-	labels := map[string]string{}
-	for _, l := range p.GetLabels() {
-		labels[l.GetLabel()] = l.GetVersion()
+// documentFields are the fields of a document of several commands, to which a command
+// adds its own.
+func documentFields(of any) (d frame.JSONDocument, err error) {
+	text, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(text, &d)
 	}
-	return frame.JSONDocument{"name": p.GetName(), "owner": p.GetOwner(), "node": p.GetNode(), "labels": labels,
-		"version_count": p.GetVersionCount(), "forgotten_moves": p.GetForgottenMoves()}
-}
-
-// versionDocument is a version of a name in JSON.
-func versionDocument(v *scheddapi.PackageVersion) frame.JSONDocument {
-	d := frame.JSONDocument{"version": v.GetVersion(), "digest": v.GetDigest(), "size": v.GetSize(),
-		"user": v.GetUser(), "time": timeText(v.GetTimeS())}
-	if i := v.GetImage(); i != nil {
-		d["image"] = settingsDocument(i)
-	}
-	return d
-}
-
-// settingsDocument is what an image says of its programs, in JSON.
-func settingsDocument(i *scheddapi.ImageSettings) frame.JSONDocument {
-	return frame.JSONDocument{"environment": list(i.GetEnvironment()), "entrypoint": list(i.GetEntrypoint()),
-		"command": list(i.GetCommand()), "workdir": i.GetWorkdir(), "user": i.GetUser()}
+	return d, err
 }
