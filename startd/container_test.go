@@ -97,6 +97,11 @@ func TestContainer(t *testing.T) {
 			change: func(p *wire.Program) {
 				p.Container.Mounts = []*wire.ContainerMount{{Source: data, ReadOnly: true}}
 			}},
+		{name: "mounts of files", text: "cat /name /etc/settings; echo newer >/etc/settings; cat /name",
+			out: "new\nnew\nnewer\n", change: func(p *wire.Program) {
+				p.Container.Mounts = []*wire.ContainerMount{{Source: data + "/file", Target: "/name", ReadOnly: true},
+					{Source: data + "/file", Target: "/etc/settings"}}
+			}},
 		{name: "writable", text: "cat /name; echo 8 >/opt/model/size; mkdir /x; cat /opt/model/size; ls -d /x",
 			out: "blue\n8\n/x\n", change: func(p *wire.Program) { p.Container.Writable = true }},
 		{name: "what was written is gone", text: "cat /opt/model/size", out: "7\n"},

@@ -30,6 +30,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
 	"github.com/roost-batch/roost/startd/containerimage"
+	"github.com/roost-batch/roost/startd/gpudriver"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/probe"
@@ -218,6 +219,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		OutputLimit: disks.Output, Host: m, Agents: m.agents, Accounts: m.accounts, Cgroups: m.groups, GPUs: m.gpus,
 		Meters: m.meters, Checkpoints: m.checkpoints,
 		Prober: m.prober, Ports: m.ports, Containers: m.containers,
+		GPUDriver: gpudriver.NewCopier("/", m.dirs().GPUDriver(), m.config.GPUs.Library),
 	})
 	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
 	m.groups.Describe(ad)

@@ -112,14 +112,22 @@ func (r *restoreAgent) gatherMount(m ExternalMount, to string) error {
 // opened with the user's rights, as at the start of a task.
 func (r *restoreAgent) gatherUserDir(dir proto.ImageMount, below, to string) error {
 	fd := -1
-	err := withUserRights(r.spec.User, func() error {
+	err := withUserRights(r.spec.User, func() (err error) {
+		kind := unix.O_DIRECTORY
+		if dir.File {
+			kind = 0
+		}
+		if dir.File && dir.Path == "" {
+			fd, err = unix.Open(dir.Base, unix.O_PATH|unix.O_CLOEXEC, 0)
+			return err
+		}
 		base, err := unix.Open(dir.Base, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(base)
 		fd, err = unix.Openat2(base, filepath.Join(".", dir.Path, below), &unix.OpenHow{
-			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+			Flags:   uint64(unix.O_PATH | kind | unix.O_CLOEXEC),
 			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
 		})
 		return err

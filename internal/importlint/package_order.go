@@ -161,6 +161,7 @@ func packageOrders() []packageOrder {
 		{"startd/shell", false},
 		{"startd/probe", false},
 		{"startd/meter", false},
+		{"startd/gpudriver", false},
 		{"startd/gpuwatch", false},
 		{"startd/containerimage", false},
 		{"startd/claim", false},

@@ -56,6 +56,7 @@ func writtenFiles() map[string]string {
 		"startd/reliability_tracker.go":          sum,
 		"startd/daily_stats.go":                  sum,
 		"startd/ports.go":                        sum,
+		"startd/gpudriver/driver_files.go":       "a copy of files of the system, checked as they are",
 		"startd/claim/adopted_claim.go":          sum,
 		"startd/claim/runner.go":                 sum,
 		"startd/desktop/guard/owner_pause.go":    sum,

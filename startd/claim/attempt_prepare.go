@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/gpudriver"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
@@ -240,6 +241,9 @@ func (h launcher) environment(a *Attempt) []string {
 		own = append(own, "TMPDIR="+proto.SandboxTempDir)
 	}
 	given := containerEnvironment(a.program, h.fillPorts(programTexts(a.program.GetEnvironment())))
+	if a.container.driver != "" {
+		given = withSearchPaths(given, gpudriver.Variables())
+	}
 	own = append(own, h.portVariables()...)
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)

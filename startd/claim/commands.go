@@ -205,6 +205,7 @@ type (
 		id     roost.AttemptID
 		mounts []contentMount
 		image  proto.RootImage // without Root: it has no container image
+		driver string          // directory of the GPU driver for the image; empty: none
 		err    error
 		failed contentMount // that err is about
 	}

@@ -32,6 +32,7 @@ type containerState struct {
 	wanted  []contentMount // the container image first, if there is one
 	awaited bool           // they are on their way, or being mounted
 	held    bool           // they are here, and to be released
+	driver  string         // directory of the GPU driver for the image; empty: it has none
 }
 
 // contentMount is a container image or a package of an attempt.
@@ -133,6 +134,7 @@ func (h containerizer) begin(a *Attempt) {
 	a.container.awaited = true
 	program, record := a.program, a.record
 	mounted := slices.Clone(a.container.wanted)
+	wantsDriver := program.GetContainer() != nil && len(h.file.gpuShares()) > 0
 	go func() {
 		defer a.ReleaseFiles()
 		n := containerReady{id: a.id}
@@ -150,6 +152,12 @@ func (h containerizer) begin(a *Attempt) {
 		if program.GetContainer() != nil && n.err == nil {
 			n.failed = mounted[0]
 			n.image, n.err = h.rootImage(program, &record, mounted[0].Root)
+		}
+		if wantsDriver && n.err == nil {
+			var err error
+			if n.driver, err = h.machine.gpuDriver.Dir(); err != nil {
+				h.machine.log.Warn("a task in an image has GPUs and no driver", "attempt", a.Label(), "err", err)
+			}
 		}
 		if n.err != nil {
 			h.releaseAll(n.mounts)
@@ -196,7 +204,7 @@ func (h containerizer) onReady(n containerReady) {
 	a.container.awaited = false
 	switch {
 	case n.err == nil:
-		a.container.held, a.container.wanted = true, n.mounts
+		a.container.held, a.container.wanted, a.container.driver = true, n.mounts, n.driver
 		a.record.setContent(n)
 		if dir := a.program.GetContainer().GetWorkdir(); dir != "" && a.record.Scratch == "" {
 			a.record.Cwd = dir
@@ -317,6 +325,21 @@ func containerEnvironment(p *wire.Program, given []string) []string {
 	return given
 }
 
+// withSearchPaths adds directories to lists of directories in an environment. They come
+// after all others, unless the lists have them.
+func withSearchPaths(given []string, dirs map[string]string) []string {
+	for name, dir := range dirs {
+		at := slices.IndexFunc(given, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		switch {
+		case at < 0 && name != "PATH": // the default of that is the program's
+			given = append(given, name+"="+dir)
+		case at >= 0 && !slices.Contains(strings.Split(given[at][len(name)+1:], ":"), dir):
+			given[at] += ":" + dir
+		}
+	}
+	return given
+}
+
 // maxHostFile is the most bytes of a file of the machine that containers have a copy of.
 const maxHostFile = 256 << 10
 
@@ -353,6 +376,13 @@ func exists(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// isFile reports whether a path is that of a file. What root cannot see, because a file
+// server hides it, counts as a directory.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
 // reservedInside is what a container has of its own. The last of them it has unless its
 // job works in the machine's.
 var reservedInside = []string{"/dev", "/proc", "/sys", proto.SandboxSecretsDir, proto.SandboxTempDir}
@@ -379,7 +409,7 @@ func (d *containerDirs) add(source, target string, readOnly bool) error {
 	for _, a := range d.allowed {
 		if rest, ok := relativeTo(a.Base, source); ok {
 			d.mounts = append(d.mounts, proto.ImageMount{Base: a.Base, Path: strings.TrimPrefix(rest, "/"),
-				Inside: target, ReadOnly: a.ReadOnly || readOnly})
+				Inside: target, ReadOnly: a.ReadOnly || readOnly, File: isFile(source)})
 			return nil
 		}
 	}

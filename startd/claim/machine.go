@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/startd/containerimage"
+	"github.com/roost-batch/roost/startd/gpudriver"
 	"github.com/roost-batch/roost/startd/gpuwatch"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/probe"
@@ -46,6 +47,7 @@ type Options struct {
 	Prober      *probe.Prober
 	Ports       PortAddress
 	Containers  *containerimage.Cache // nil: no container images
+	GPUDriver   *gpudriver.Copier     // for tasks in images; nil: none
 }
 
 // Machine is what the claims of a startd share. But for the user of the last claim, which
@@ -67,6 +69,7 @@ type Machine struct {
 	checkpoints *Checkpoints
 	prober      *probe.Prober
 	containers  *containerimage.Cache
+	gpuDriver   *gpudriver.Copier
 	ports       PortAddress // on which tasks have their ports
 	lastUser    atomic.Uint32
 }
@@ -77,7 +80,7 @@ func NewMachine(o Options) *Machine {
 		log: o.Log, config: o.Settings, dirs: Dirs(o.Settings.Dir), boot: o.BootID, starterPath: o.StarterPath,
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
-		prober: o.Prober, ports: o.Ports, containers: o.Containers,
+		prober: o.Prober, ports: o.Ports, containers: o.Containers, gpuDriver: o.GPUDriver,
 	}
 	m.lastUser.Store(anyUser)
 	return m
@@ -106,6 +109,9 @@ func (d Dirs) Checkpoints() string { return filepath.Join(string(d), "checkpoint
 
 // Containers returns the directory of container images.
 func (d Dirs) Containers() string { return filepath.Join(string(d), "containers") }
+
+// GPUDriver returns the directory of the copy of the GPU driver.
+func (d Dirs) GPUDriver() string { return filepath.Join(string(d), "gpu-driver") }
 
 // ClaimIO returns the directory of a claim's attempts, by which their sandboxes are
 // known.

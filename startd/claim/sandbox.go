@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/gpudriver"
 	"github.com/roost-batch/roost/startd/starter/proto"
 	"github.com/roost-batch/roost/startd/starterclient"
 )
@@ -74,6 +75,10 @@ func (h launcher) sandboxOf(a *Attempt) proto.Sandbox {
 	}
 	for _, m := range a.record.Packages {
 		b.Packages = append(b.Packages, proto.PackageMount{Root: m.Root, Inside: m.Target})
+		b.Namespace = ownMountNamespace()
+	}
+	if a.container.driver != "" {
+		b.Packages = append(b.Packages, proto.PackageMount{Root: a.container.driver, Inside: gpudriver.Inside})
 		b.Namespace = ownMountNamespace()
 	}
 	for _, n := range h.machine.gpus.DeviceNodes(h.file.gpuShares()) {

@@ -58,6 +58,13 @@ func makeImageRoot(claim string, o *proto.Sandbox) startError {
 			return why
 		}
 	}
+	for _, m := range image.Mounts {
+		if m.File {
+			if why := inside.makeFile(m.Inside); why.step != proto.StepNone {
+				return why
+			}
+		}
+	}
 	for i := range o.Packages {
 		if why := inside.attachPackage(o, &o.Packages[i], true); why.step != proto.StepNone {
 			return why
@@ -105,14 +112,17 @@ func (m *stagedMounts) detachRoot() {
 // sameImage reports whether two images make the same root.
 func sameImage(a, b *proto.RootImage) bool {
 	return a.Root == b.Root && a.Writable == b.Writable && slices.Equal(a.Files, b.Files) &&
-		slices.Equal(mountPoints(a), mountPoints(b))
+		slices.Equal(mountPoints(a), mountPoints(b)) && slices.EqualFunc(a.Mounts, b.Mounts,
+		func(x, y proto.ImageMount) bool { return x.File == y.File && x.Inside == y.Inside })
 }
 
-// mountPoints lists where a sandbox with an image mounts something.
+// mountPoints lists the directories on which a sandbox with an image mounts something.
 func mountPoints(image *proto.RootImage) []string {
 	list := []string{"/proc", proto.SandboxTempDir, proto.SandboxSecretsDir}
 	for _, m := range image.Mounts {
-		list = append(list, m.Inside)
+		if !m.File {
+			list = append(list, m.Inside)
+		}
 	}
 	return list
 }
@@ -280,6 +290,34 @@ func (r imageRoot) makeDir(path string) startError {
 	return startError{}
 }
 
+// makeFile makes an empty file of the image, and the directories above it, unless
+// something is there.
+func (r imageRoot) makeFile(path string) startError {
+	name := len(path)
+	for name > 1 && path[name-1] != '/' {
+		name--
+	}
+	failed := func(err error) startError {
+		return startError{proto.MakeSandbox, errno(err), "file " + path + " of the image"}
+	}
+	if fd, err := r.open(path, unix.O_PATH); err == nil {
+		syscall.Close(fd)
+		return startError{}
+	}
+	dir, err := r.openMade(path[:max(name-1, 1)])
+	if err != nil {
+		return failed(err)
+	}
+	defer syscall.Close(dir)
+	fd, err := syscall.Openat(dir, path[name:],
+		syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o644)
+	if err != nil {
+		return failed(err)
+	}
+	syscall.Close(fd)
+	return startError{}
+}
+
 // openMade opens a directory of the image after it has made what is missing of it.
 func (r imageRoot) openMade(path string) (fd int, err error) {
 	at := int(r)
@@ -367,11 +405,17 @@ func (l *syscallList) cloneUserDirs(o *proto.StartCmd) []int {
 		l.try(syscall.SYS_SETFSGID, uint64(o.GID))
 		l.try(syscall.SYS_SETFSUID, uint64(o.UID))
 	}
-	const how = unix.O_PATH | syscall.O_DIRECTORY | syscall.O_CLOEXEC
+	const anything, directory = unix.O_PATH | syscall.O_CLOEXEC, unix.O_PATH | syscall.O_DIRECTORY | syscall.O_CLOEXEC
 	trees := make([]int, len(mounts))
 	for i, m := range mounts {
-		path := m.Base
-		last := l.must(proto.MountDir, path, syscall.SYS_OPENAT, currentDir, l.text(m.Base), how)
+		path, base, how := m.Base, uint64(directory), uint64(directory)
+		if m.File {
+			how = anything
+			if m.Path == "" {
+				base = anything
+			}
+		}
+		last := l.must(proto.MountDir, path, syscall.SYS_OPENAT, currentDir, l.text(m.Base), base)
 		if m.Path != "" {
 			path += "/" + m.Path
 			below := l.must(proto.MountDir, path, unix.SYS_OPENAT2, 0, l.text(m.Path),

@@ -120,6 +120,16 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	for n := r.num(); n > 0 && !r.failed && len(o.Sandbox.Packages) < MaxPackages; n-- {
 		o.Sandbox.Packages = append(o.Sandbox.Packages, PackageMount{Root: r.text(), Inside: r.text()})
 	}
+	if len(r.buffer) == 0 {
+		return
+	}
+	for _, i := range r.nums() {
+		if int(i) >= len(o.Sandbox.Image.Mounts) {
+			r.failed = true
+			return
+		}
+		o.Sandbox.Image.Mounts[i].File = true
+	}
 }
 
 func (r *bodyReader) rootImage() (i RootImage) {

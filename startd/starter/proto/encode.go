@@ -159,14 +159,29 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	if image || packages {
 		w.rootImage(&o.Sandbox.Image)
 	}
-	if !packages {
+	w.packages(&o.Sandbox)
+}
+
+// packages writes what an image of the releases before did not have: packages, and which
+// mounts are files.
+func (w *bodyWriter) packages(s *Sandbox) {
+	var files []uint32 // mounts, by number
+	for i, m := range s.Image.Mounts {
+		if m.File {
+			files = append(files, uint32(i))
+		}
+	}
+	if len(s.Packages) == 0 && len(files) == 0 {
 		return
 	}
-	w.text(o.Sandbox.Namespace)
-	w.num(uint64(len(o.Sandbox.Packages)))
-	for _, p := range o.Sandbox.Packages {
+	w.text(s.Namespace)
+	w.num(uint64(len(s.Packages)))
+	for _, p := range s.Packages {
 		w.text(p.Root)
 		w.text(p.Inside)
+	}
+	if len(files) > 0 {
+		w.nums(files)
 	}
 }
 

@@ -135,13 +135,14 @@ type ImageFile struct {
 	Replace    bool // nothing else is in it
 }
 
-// ImageMount is a directory of the machine in a sandbox with an image. It is opened with
-// the user's rights, and Path is not followed out of Base.
+// ImageMount is a directory or file of the machine in a sandbox with an image. It is
+// opened with the user's rights, and Path is not followed out of Base.
 type ImageMount struct {
 	Base     string // absolute, from a trusted configuration
 	Path     string // below Base; empty: Base itself
 	Inside   string // absolute
 	ReadOnly bool
+	File     bool // it is a file, and no directory
 }
 
 // MaxImageMounts bounds the mounts, and the files, of an image.

@@ -22,8 +22,9 @@ func samples() []StarterMessage {
 		}},
 		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true, Image: RootImage{
 			Root: "/image", Namespace: "/proc/1/ns/mnt", Writable: "/changes",
-			Files:  []ImageFile{{"/etc/hosts", "x", true}},
-			Mounts: []ImageMount{{"/home", "ann", "/home/ann", false}, {"/data", "", "/in", true}},
+			Files: []ImageFile{{"/etc/hosts", "x", true}},
+			Mounts: []ImageMount{{"/home", "ann", "/home/ann", false, false}, {"/data", "", "/in", true, false},
+				{"/etc/localtime", "", "/etc/localtime", true, true}},
 		}}}},
 		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true, Namespace: "/proc/1/ns/mnt",
 			Packages: []PackageMount{{"/mounts/a", "/app"}, {"/mounts/b", "/opt/b"}}}}},
