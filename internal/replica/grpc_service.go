@@ -42,7 +42,8 @@ func (s *grpcService) Traffic(stream grpc.BidiStreamingServer[wire.ReplicaBytes,
 		far.Close()
 		return err
 	}
-	s.replica.streamLayer.copyStream(far, stream, cancel) // the end of the handler ends the stream
+	s.replica.streamLayer.copyStream(far, stream, cancel)
+	s.replica.noteStreamEnd(first.GetFrom())
 	return nil
 }
 

@@ -99,6 +99,7 @@ type Replica struct {
 	raft              atomic.Pointer[raft.Raft] // nil until Run has started it
 	leadership        chan LeadershipChange
 	lastLedTerm       atomic.Uint64 // the last term for which Leadership has reported that this replica leads
+	lostLeader        chan struct{} // has one element while this replica considers an election
 	proposals         pendingProposals
 	membershipChanges chan func(context.Context) // executed one after another
 	failure           chan error                 // an error that ends Run
@@ -128,6 +129,7 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	r := &Replica{
 		config: cfg, machine: machine, log: cfg.Log, leadership: make(chan LeadershipChange, 1),
 		membershipChanges: make(chan func(context.Context), 16), failure: make(chan error, 16),
+		lostLeader: make(chan struct{}, 1),
 	}
 	if r.dial = cfg.Dial; r.dial == nil {
 		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, peer.Negotiator) }

@@ -70,9 +70,13 @@ func TestLeaderKilled(t *testing.T) {
 		c.startAll()
 		first := c.waitForLeader()
 		c.commitEntries(first, "a")
+		begun := time.Now()
 		c.killReplica(first.config.Address)
 		second := c.waitForLeader()
 		c.commitEntries(second, "b")
+		if took := time.Since(begun); took >= DefaultElectionTimeout {
+			t.Errorf("another led after %v, and an election timeout is %v", took, DefaultElectionTimeout)
+		}
 		c.startReplica(first.config.Address)
 		c.waitForSameState(2)
 	})
