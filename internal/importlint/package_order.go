@@ -42,6 +42,7 @@ func packageOrders() []packageOrder {
 		{"schedd/queue/eventlog", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},
+		{"schedd/flow/graph", true},
 		{"schedd/slotshare", true},
 		{"schedd/dispatch", true},
 		{"schedd/selfplace", true},
