@@ -56,6 +56,7 @@ func packageOrders() []packageOrder {
 		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},
 		{"internal/submit", true},
+		{"internal/submit/dag", true},
 		{"internal/pbs/qsub", true},
 		{"internal/pbs/qalter", true},
 		{"internal/pbs/qmgr", true},
