@@ -204,6 +204,17 @@ func (r *Register) List(after string, add func(*Package) bool) (more bool) {
 	return false
 }
 
+// Count returns how many names there are, damaged ones too, and versions, without
+// removed ones.
+func (r *Register) Count() (names, versions int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range r.uses {
+		versions += len(of)
+	}
+	return len(r.names), versions
+}
+
 // NameOf returns a version of which an owner is charged for the blob; empty for none.
 func (r *Register) NameOf(digest store.Digest, owner string) string {
 	r.mu.Lock()

@@ -65,7 +65,10 @@ func (s *Service) GetChunks(req *wire.BlobRequest, stream grpc.ServerStreamingSe
 		return err
 	}
 	return s.runTransfer(stream.Context(), func(moved func()) error {
-		return transfer.SendChunks(blobs, req, stream.Send, moved)
+		return transfer.SendChunks(blobs, req, stream.Send, func(bytes int) {
+			s.metrics.SentChunk(bytes)
+			moved()
+		})
 	})
 }
 
@@ -84,7 +87,7 @@ func (s *Service) PutBlob(stream grpc.BidiStreamingServer[wire.BlobPart, wire.Bl
 	if err != nil {
 		return err
 	}
-	return s.runTransfer(stream.Context(), func(moved func()) error {
+	return s.runUpload(stream.Context(), func(moved func()) error {
 		return transfer.Accept(stream.Context(), blobs, first, owner, stream, moved)
 	})
 }

@@ -65,4 +65,7 @@ func TestPinBlobs(t *testing.T) {
 	if removed, err := p.collectBlobs(1, time.Now().Add(2*retention)); err != nil || len(removed) != 1 {
 		t.Errorf("after its submit node is gone: %v, %v", removed, err)
 	}
+	if m := p.metricsSnapshot(); m.CollectedBlobs != 3 || m.CollectedBytes != 3000 || m.Pins != 0 {
+		t.Errorf("counted: %+v", m)
+	}
 }

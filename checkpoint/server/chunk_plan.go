@@ -110,6 +110,7 @@ func (s *Service) PlanChunks(ctx context.Context, req *wire.ChunkPlanRequest) (*
 		for _, i := range source.Chunks {
 			to.Chunks = append(to.Chunks, uint32(i))
 		}
+		s.metrics.PlannedChunks(len(to.Chunks))
 		reply.Sources = append(reply.Sources, to)
 	}
 	return reply, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/packages"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	blobstore "github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
@@ -34,6 +35,7 @@ type Service struct {
 	identity  *rpc.Identity
 	slots     chan struct{}
 	transfers sync.WaitGroup
+	metrics   *metrics.CheckpointServer
 
 	maxBlobBytes int64 // of all blobs; 0: what the disk has room for
 }
@@ -45,7 +47,7 @@ const maxTransfers = 16
 // signatures of rights; without one, only root of this machine may call.
 func New(images *store.Store, id *rpc.Identity) *Service {
 	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers),
-		planner: newChunkPlanner()}
+		planner: newChunkPlanner(), metrics: metrics.NewCheckpointServer(nil, "")}
 }
 
 // stallTimeout is how long a transfer may make no progress before it is aborted, because
@@ -64,6 +66,8 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 	defer timer.Stop()
 	done := make(chan error, 1)
 	s.transfers.Go(func() {
+		s.metrics.Transfers.Add(1)
+		defer s.metrics.Transfers.Add(-1)
 		defer func() { <-s.slots }()
 		done <- move(func() { timer.Reset(stallTimeout) })
 	})
@@ -73,6 +77,15 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 	case <-timer.C:
 		return fmt.Errorf("%w: no data was transferred for %v", roost.Unavailable, stallTimeout)
 	}
+}
+
+// runUpload is runTransfer for what the server receives.
+func (s *Service) runUpload(ctx context.Context, move func(moved func()) error) error {
+	return s.runTransfer(ctx, func(moved func()) error {
+		s.metrics.Uploads.Add(1)
+		defer s.metrics.Uploads.Add(-1)
+		return move(moved)
+	})
 }
 
 // callerRights returns the rights of a caller.
@@ -107,7 +120,7 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 		return err
 	}
 	size := first.GetEntry().GetSize()
-	err = s.runTransfer(stream.Context(), func(moved func()) error {
+	err = s.runUpload(stream.Context(), func(moved func()) error {
 		return s.images.ReceiveNew(k, size, func() (*wire.FileChunk, error) {
 			chunk, err := stream.Recv()
 			moved()

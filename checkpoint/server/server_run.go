@@ -18,6 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	blobstore "github.com/roost-batch/roost/internal/store"
 	"github.com/roost-batch/roost/internal/wire"
@@ -39,62 +40,85 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	if own == nil || len(own.Listen) == 0 {
 		return fmt.Errorf("checkpoint server of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
 	}
-	var listeners []net.Listener
-	for _, addr := range own.Listen {
-		l, err := rpc.Listen(addr, 0o600)
-		if err != nil {
-			for _, l := range listeners {
-				l.Close()
-			}
-			return fmt.Errorf("checkpoint server: %w", err)
-		}
-		listeners = append(listeners, l)
+	listeners, err := listen(own.Listen)
+	if err != nil {
+		return fmt.Errorf("checkpoint server: %w", err)
 	}
-	images, err := store.Open(own.Dir, int64(own.Max))
-	if err == nil {
-		if own.MaxFilesOfUser > 0 {
-			images.MaxBytesOfUser = int64(own.MaxFilesOfUser)
-		}
-		_, err = images.Sweep(func(store.ImageKey) bool { return true }) // unfinished uploads
-	}
+	service, exporter, err := open(node, id, log)
 	if err != nil {
 		for _, l := range listeners {
 			l.Close()
 		}
 		return fmt.Errorf("checkpoint server: %w", err)
+	}
+	defer service.blobs.Close()
+	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
+	return serveListeners(ctx, service, exporter, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
+		listeners, log)
+}
+
+func listen(addresses []string) (all []net.Listener, err error) {
+	for _, addr := range addresses {
+		l, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// open opens the files of the server of a node, and the address of its metrics.
+func open(node *config.Node, id *rpc.Identity, log *slog.Logger) (_ *Service, _ *metrics.Exporter, err error) {
+	own := node.Images
+	images, err := store.Open(own.Dir, int64(own.Max))
+	if err != nil {
+		return nil, nil, err
+	}
+	if own.MaxFilesOfUser > 0 {
+		images.MaxBytesOfUser = int64(own.MaxFilesOfUser)
+	}
+	if _, err = images.Sweep(func(store.ImageKey) bool { return true }); err != nil { // unfinished uploads
+		return nil, nil, err
 	}
 	blobs, err := blobstore.OpenDirectory(filepath.Join(own.Dir, store.BlobsDir),
 		blobstore.Options{MaxBytes: int64(own.Max), MaxBytesOfOwner: images.MaxBytesOfUser, SpareAfter: spareAfter})
 	if err != nil {
-		for _, l := range listeners {
-			l.Close()
-		}
-		return fmt.Errorf("checkpoint server: %w", err)
+		return nil, nil, err
 	}
-	defer blobs.Close()
+	defer func() {
+		if err != nil {
+			blobs.Close()
+		}
+	}()
 	names, err := packages.Open(filepath.Join(own.Dir, store.PackagesDir), blobs, packages.DefaultBounds())
 	if err != nil {
-		for _, l := range listeners {
-			l.Close()
-		}
-		return fmt.Errorf("checkpoint server: %w", err)
+		return nil, nil, err
 	}
-	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
-	service := New(images, id)
-	service.blobs, service.packages, service.maxBlobBytes = blobs, names, int64(own.Max)
-	return serveListeners(ctx, service, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
-		listeners, log)
+	exporter, err := metrics.Open(node, "checkpoint_server", "", id, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := New(images, id)
+	s.blobs, s.packages, s.maxBlobBytes = blobs, names, int64(own.Max)
+	s.metrics = metrics.NewCheckpointServer(exporter.Registry(), own.Dir)
+	return s, exporter, nil
 }
 
 // serveListeners serves on listeners, which it closes, until ctx ends or one of them
 // fails.
-func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener,
-	log *slog.Logger) error {
+func serveListeners(ctx context.Context, s *Service, exporter *metrics.Exporter, server *rpc.Server,
+	listeners []net.Listener, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCheckpointServerServer(server, s)
 	var running sync.WaitGroup
 	running.Go(func() { s.runExpiry(ctx, log) })
+	running.Go(func() { s.runMetrics(ctx) })
+	running.Go(func() { exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {
 		running.Go(func() { broken <- server.Serve(l) })

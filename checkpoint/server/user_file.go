@@ -49,7 +49,7 @@ func (s *Service) PutFile(stream grpc.ClientStreamingServer[wire.UserFilePart, w
 		return err
 	}
 	part := first
-	if err = s.runTransfer(stream.Context(), func(moved func()) error {
+	if err = s.runUpload(stream.Context(), func(moved func()) error {
 		return s.images.ReceiveUserFile(k, first.GetSize(), func() (data []byte, err error) {
 			if part == nil {
 				if part, err = stream.Recv(); err != nil {

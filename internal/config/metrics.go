@@ -21,7 +21,9 @@ type MetricsSettings struct {
 	Startd     string // of the first startd; each further one has the next port
 	Web        string
 	Accountant string
-	TokenFile  string // absolute path; empty: certificates only
+
+	CheckpointServer string
+	TokenFile        string // absolute path; empty: certificates only
 	// names of this host that readers may use, beside the node's name and the host in the
 	// address
 	Names []string
@@ -46,6 +48,8 @@ func (n *Node) MetricsAddress(daemon, name string) string {
 		return m.Web
 	case "accountant":
 		return m.Accountant
+	case "checkpoint_server":
+		return m.CheckpointServer
 	case "startd":
 		return addressAfter(m.Startd, slices.IndexFunc(n.Startds, func(d StartdSettings) bool {
 			return d.Name == name
@@ -73,7 +77,7 @@ func (s *blockReader) readMetrics(b *hclsyntax.Block, to *MetricsSettings) {
 		name string
 		to   *string
 	}{{"collector", &to.Collector}, {"negotiator", &to.Negotiator}, {"schedd", &to.Schedd}, {"startd", &to.Startd},
-		{"web", &to.Web}, {"accountant", &to.Accountant}} {
+		{"web", &to.Web}, {"accountant", &to.Accountant}, {"checkpoint_server", &to.CheckpointServer}} {
 		m.readSetting(d.name, `"127.0.0.1:9713"`, func(text string) error {
 			*d.to = text
 			return checkMetricsAddress(text)
@@ -123,7 +127,8 @@ func checkMetricsAddress(text string) error {
 
 // addresses lists the addresses in the block.
 func (m *MetricsSettings) addresses() (all []string) {
-	for _, address := range []string{m.Collector, m.Negotiator, m.Schedd, m.Startd, m.Web, m.Accountant} {
+	for _, address := range []string{m.Collector, m.Negotiator, m.Schedd, m.Startd, m.Web, m.Accountant,
+		m.CheckpointServer} {
 		if address != "" {
 			all = append(all, address)
 		}
@@ -157,7 +162,7 @@ func (n *Node) checkMetrics() error {
 	if err := n.checkWebMetrics(); err != nil {
 		return err
 	}
-	all := []string{m.Collector, m.Negotiator, m.Schedd, m.Web, m.Accountant}
+	all := []string{m.Collector, m.Negotiator, m.Schedd, m.Web, m.Accountant, m.CheckpointServer}
 	for i, d := range n.Startds {
 		address := addressAfter(m.Startd, i)
 		if m.Startd != "" && address == "" {
@@ -210,6 +215,7 @@ func (w fileWriter) writeMetrics(m *MetricsSettings) {
 	b.writeText("startd", m.Startd)
 	b.writeText("web", m.Web)
 	b.writeText("accountant", m.Accountant)
+	b.writeText("checkpoint_server", m.CheckpointServer)
 	b.writeText("token_file", m.TokenFile)
 	b.writeList("names", m.Names)
 	b.writeBool("users", m.Users)

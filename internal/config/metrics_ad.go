@@ -22,7 +22,8 @@ type MetricsPort struct {
 // the ports of all daemons of the node: a collector and the web daemon have no ads.
 func (n *Node) DescribeMetrics(ad *classad.Ad, startd string) {
 	var list []classad.Value
-	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant"} {
+	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant",
+		"checkpoint_server"} {
 		host, port, err := net.SplitHostPort(n.MetricsAddress(daemon, startd))
 		number, _ := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 {

@@ -18,6 +18,7 @@ metrics {
   startd     = "[::1]:9714"
   web        = "127.0.0.1:9720"
   accountant = "127.0.0.1:9721"
+  checkpoint_server = "127.0.0.1:9722"
   token_file = "token"
   names      = ["n1.example.org"]
   users      = true
@@ -28,6 +29,7 @@ metrics {
 	for _, c := range [][3]string{{"schedd", "", "127.0.0.1:9713"}, {"startd", "a", "[::1]:9714"},
 		{"startd", "b", "[::1]:9715"}, {"startd", "c", ""},
 		{"web", "", "127.0.0.1:9720"}, {"accountant", "", "127.0.0.1:9721"},
+		{"checkpoint_server", "", "127.0.0.1:9722"},
 		{"collector", "", ""}, {"master", "", ""}} {
 		if got := n.MetricsAddress(c[0], c[1]); got != c[2] {
 			t.Errorf("%s %s: got %q, want %q", c[0], c[1], got, c[2])

@@ -160,7 +160,7 @@ func fullNode() *Node {
 		Metrics: &MetricsSettings{Users: true, Collector: "10.0.0.1:9711", Negotiator: "10.0.0.1:9712",
 			Schedd: "10.0.0.1:9713",
 			Startd: "10.0.0.1:9714",
-			Web:    "10.0.0.1:9724", Accountant: "10.0.0.1:9725",
+			Web:    "10.0.0.1:9724", Accountant: "10.0.0.1:9725", CheckpointServer: "10.0.0.1:9726",
 			TokenFile: "/etc/roost/metrics.token", Names: []string{"n1.lab.example"}},
 		Owner: OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []StartdSettings{{

@@ -30,7 +30,8 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 	}
 	addresses = map[string]string{}
 	var listeners []net.Listener // at the same time, so that each port is another
-	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant", "pages"} {
+	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant",
+		"checkpoint_server", "pages"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -44,11 +45,13 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 	delete(addresses, "pages")
 	return nodePool(t, &config.Node{
 		Web: &config.WebSettings{Listen: []string{pages}}, Accountant: &config.AccountantSettings{},
+		Images: &config.CheckpointServerSettings{},
 		Startds: []config.StartdSettings{{Resources: roost.Resources{CPU: 4000, Memory: roost.GiB, Disk: roost.GiB},
 			Name: "host1"}},
 		Metrics: &config.MetricsSettings{Collector: addresses["collector"], Negotiator: addresses["negotiator"],
 			Schedd: addresses["schedd"], Startd: addresses["startd"], Web: addresses["web"],
-			Accountant: addresses["accountant"], TokenFile: file, Users: true},
+			Accountant: addresses["accountant"], CheckpointServer: addresses["checkpoint_server"], TokenFile: file,
+			Users: true},
 	}), addresses
 }
 
@@ -163,6 +166,7 @@ func TestMetrics(t *testing.T) {
 	await("startd", map[string]float64{`tasks{class="batch"}`: 0, `cores{state="free"}`: 4})
 	await("accountant", map[string]float64{`ingested_total{kind="machine"}`: 1, "gaps": 0, "duplicates_total": 0})
 	await("schedd", map[string]float64{"feed_backlog_events": 0})
+	await("checkpoint_server", map[string]float64{`blobs{state="whole"}`: 0, "pins": 0, "uploads": 0})
 	await("web", map[string]float64{"in_flight": 0, "streams": 0, "resyncs_total": 0,
 		`login_failures_total{way="token"}`: 0})
 	_, values, err := metricsPage(t.Context(), addresses["schedd"], metricsToken)

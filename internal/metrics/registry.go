@@ -30,6 +30,8 @@ func maxSeries(part string) int {
 		return 600
 	case "accountant":
 		return 300
+	case "checkpoint_server":
+		return 40
 	}
 	panic(fmt.Sprintf("metrics: nothing is exported of %q", part))
 }
@@ -44,7 +46,7 @@ type Registry struct {
 }
 
 // NewRegistry returns the registry of a daemon: "schedd", "negotiator", "collector",
-// "startd", "web" or "accountant". It has only what all daemons have.
+// "startd", "web", "accountant" or "checkpoint_server". It has only what all have.
 func NewRegistry(part string) *Registry {
 	r := newRegistry(part)
 	build := r.Gauge("build_info", "Always 1; the label has the version of the program.",

@@ -30,6 +30,8 @@ func partFamilies(t testing.TB, part string) *Registry {
 		NewWeb(r)
 	case "accountant":
 		NewAccountant(r, t.TempDir())
+	case "checkpoint_server":
+		NewCheckpointServer(r, t.TempDir())
 	case usersPart:
 		r = newRegistry(usersPart)
 		NewUsers(r)
@@ -37,10 +39,10 @@ func partFamilies(t testing.TB, part string) *Registry {
 	return r
 }
 
-var parts = []string{"schedd", "negotiator", "collector", "startd", "web", "accountant", usersPart}
+var parts = []string{"schedd", "negotiator", "collector", "startd", "web", "accountant", "checkpoint_server", usersPart}
 
 func TestFamilies(t *testing.T) {
-	legal := regexp.MustCompile(`^roost_(schedd|negotiator|collector|startd|web|accountant)_[a-z_]+$`)
+	legal := regexp.MustCompile(`^roost_(schedd|negotiator|collector|startd|web|accountant|checkpoint_server)_[a-z_]+$`)
 	forbidden := []string{"job", "task", "user", "owner", "node", "host", "machine", "id", "name"}
 	for _, part := range parts {
 		r := partFamilies(t, part)
@@ -86,7 +88,10 @@ func TestTooManySeries(t *testing.T) {
 
 func TestNilHandles(t *testing.T) {
 	s, n, c, d := NewSchedd(nil, ""), NewNegotiator(nil, ""), NewCollector(nil), NewStartd(nil)
-	w, a := NewWeb(nil), NewAccountant(nil, "")
+	w, a, b := NewWeb(nil), NewAccountant(nil, ""), NewCheckpointServer(nil, "")
+	b.Uploads.Add(1)
+	b.SentChunk(5)
+	b.PlannedChunks(3)
 	w.ObserveRequest(time.Second, 1, 200)
 	w.CountLoginFailure("link")
 	w.ActiveRequests.Add(1)

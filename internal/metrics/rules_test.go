@@ -177,8 +177,8 @@ func TestAlerts(t *testing.T) {
 // exported, and has promtool parse them.
 func TestDashboards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(samplesDir, "grafana", "*.json"))
-	if err != nil || len(files) != 6 {
-		t.Fatalf("%d dashboards, want 6: %v", len(files), err)
+	if err != nil || len(files) != 7 {
+		t.Fatalf("%d dashboards, want 7: %v", len(files), err)
 	}
 	families, shown, ids := exportedFamilies(t), map[string]bool{}, map[string]bool{}
 	recording := "groups:\n  - name: dashboards\n    rules:\n"

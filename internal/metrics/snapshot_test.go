@@ -120,6 +120,9 @@ func fillPart(t testing.TB, r *Registry) {
 			s.Lag[fmt.Sprintf("s%d", i)] = time.Duration(i) * time.Second
 		}
 		publish(NewAccountant(r, t.TempDir()).Snapshots, s)
+	case "checkpoint_server":
+		publish(NewCheckpointServer(r, t.TempDir()).Snapshots,
+			CheckpointServerSnapshot{Blobs: 10_000, MaxBytes: 1 << 50})
 	}
 }
 

@@ -17,6 +17,7 @@ type Blob struct {
 	Manifest Manifest
 	digest   Digest
 	file     *os.File
+	counts   *storeCounts
 }
 
 // OpenBlob opens a whole blob. It is roost.NotFound if the store has none.
@@ -33,7 +34,7 @@ func (d *Directory) OpenBlob(digest Digest) (*Blob, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", digest.Short(), err)
 	}
-	return &Blob{m, digest, f}, nil
+	return &Blob{m, digest, f, &d.counts}, nil
 }
 
 // ErrDamaged means that a blob on the disk is no longer what was stored.
@@ -52,9 +53,11 @@ func (b *Blob) ReadChunk(i int, buffer []byte) ([]byte, error) {
 	}
 	buffer = buffer[:n]
 	if _, err := b.file.ReadAt(buffer, int64(i)*ChunkBytes); err != nil {
+		b.counts.damagedChunks.Add(1)
 		return nil, fmt.Errorf("blob %s: chunk %d: %w: %w", b.digest.Short(), i, ErrDamaged, err)
 	}
 	if sha256.Sum256(buffer) != b.Manifest.Chunks[i] {
+		b.counts.damagedChunks.Add(1)
 		return nil, fmt.Errorf("blob %s: chunk %d: %w", b.digest.Short(), i, ErrDamaged)
 	}
 	return buffer, nil
@@ -84,7 +87,7 @@ func (d *Directory) ReadChunk(digest Digest, i int, buffer []byte) ([]byte, erro
 		return nil, fmt.Errorf("blob %s: %w", digest.Short(), err)
 	}
 	defer f.Close()
-	return (&Blob{m, digest, f}).ReadChunk(i, buffer)
+	return (&Blob{m, digest, f, &d.counts}).ReadChunk(i, buffer)
 }
 
 // Close closes the file.

@@ -33,6 +33,8 @@ type Directory struct {
 	options Options
 	lock    *os.File
 
+	counts storeCounts
+
 	filesMu sync.Mutex // held while files of whole blobs, owners and pins come and go
 
 	mu           sync.Mutex

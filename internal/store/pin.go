@@ -211,6 +211,8 @@ func (d *Directory) collect(since time.Time, isEnough func(used int64) (bool, er
 				return removed, err
 			}
 			removed = append(removed, e.Digest)
+			d.counts.collectedBlobs.Add(1)
+			d.counts.collectedBytes.Add(e.Size)
 		}
 	}
 }

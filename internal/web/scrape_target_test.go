@@ -62,7 +62,8 @@ func (w *testWeb) setMetricsAds() {
 	w.schedd.ads = append([]string{
 		metricsAd("central1", config.MetricsSettings{Collector: "central1:9711", Negotiator: "10.0.0.9:9712"}, true),
 		metricsAd("central1", config.MetricsSettings{Collector: "central1:9711", Negotiator: "10.0.0.9:9712"}, true),
-		metricsAd("n1", config.MetricsSettings{Schedd: "127.0.0.1:9713", Startd: "127.0.0.1:9714"}, false),
+		metricsAd("n1", config.MetricsSettings{Schedd: "127.0.0.1:9713", Startd: "127.0.0.1:9714",
+			CheckpointServer: "127.0.0.1:9717"}, false),
 		metricsAd("n2", config.MetricsSettings{Startd: "127.0.0.1:9714"}, false), // only n2 reaches it
 		metricsAd("n3", config.MetricsSettings{}, true),
 	}, hostileMetricsAds...)
@@ -75,7 +76,8 @@ func TestDaemonTargets(t *testing.T) {
 	w.setMetricsAds()
 	token := w.apiToken("ann", session.Metrics)
 	want := map[string]string{"central1:9711": "https collector central1", "central1:9712": "https negotiator central1",
-		"127.0.0.1:9713": "http schedd n1", "127.0.0.1:9714": "http startd n1"}
+		"127.0.0.1:9713": "http schedd n1", "127.0.0.1:9717": "http checkpoint_server n1",
+		"127.0.0.1:9714": "http startd n1"}
 	got := w.targetsOf("/v1/sd", token)
 	for target, labels := range got {
 		if text := labels["__scheme__"] + " " + labels["daemon"] + " " + labels["node"]; text != want[target] {

@@ -58,6 +58,7 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, examineAccounts(c, node)...)
 	findings = append(findings, examineWeb(c, node)...)
 	findings = append(findings, examineAccountant(c, node)...)
+	findings = append(findings, examineCheckpointServer(c, node)...)
 	findings = append(findings, examineDNS(c.Context, node)...)
 	findings = append(findings, examinePorts(node, "/proc/sys/net/ipv4")...)
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)

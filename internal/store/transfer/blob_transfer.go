@@ -152,8 +152,9 @@ func sendChunk(send func(*wire.BlobPart) error, chunk int, data []byte) error {
 }
 
 // SendChunks sends chunks of a blob as they are asked for, each compared with its digest.
-// moved is called after each.
-func SendChunks(from *store.Directory, req *wire.BlobRequest, send func(*wire.BlobPart) error, moved func()) error {
+// sent learns the bytes of each.
+func SendChunks(from *store.Directory, req *wire.BlobRequest, send func(*wire.BlobPart) error,
+	sent func(bytes int)) error {
 	digest, err := store.ParseDigest(req.GetDigest())
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func SendChunks(from *store.Directory, req *wire.BlobRequest, send func(*wire.Bl
 		if err != nil {
 			return err
 		}
-		moved()
+		sent(len(data))
 	}
 	return nil
 }
