@@ -30,3 +30,7 @@ func Use() {
 		os.Setenv("TMPDIR", memory)
 	}
 }
+
+// Used reports whether Use has moved the temporary directories. Every user can enter the
+// directory that they are in then.
+func Used() bool { return os.Getenv("TMPDIR") == memory }

@@ -88,7 +88,7 @@ func benchOnEngines(b *testing.B, run func(b *testing.B, o Options, serverTime f
 		run(b, Options{Directory: b.TempDir()}, func() time.Duration { return 0 })
 	})
 	b.Run("postgres", func(b *testing.B) {
-		s, err := startPostgres("on")
+		s, err := startPostgres(benchmarkSetup)
 		if err != nil {
 			b.Skipf("SKIPPED: PostgreSQL: %v", err)
 		}

@@ -47,7 +47,7 @@ func ingestThrough(t *testing.T, s *Store, size int, before func(round int), fai
 // goes on, and what it has in the end is that of a store without outages.
 func TestServerGoesAway(t *testing.T) {
 	t.Parallel()
-	server, err := startPostgres("off")
+	server, err := startPostgres(testSetup)
 	if err != nil {
 		t.Skipf("SKIPPED: PostgreSQL: %v", err)
 	}
