@@ -202,7 +202,8 @@ func (l *machineLoop) handleEvent(update any) {
 	case claim.InputAwaitedEvent:
 		if c, ok := l.table.Find(n.ID); ok {
 			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{
-				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.ID), Scratch: n.Scratch, Holes: true},
+				Input: &wire.InputReady{Attempt: wire.FromAttempt(n.ID), Scratch: n.Scratch, Holes: true,
+					InputCache: l.host.inputs != nil},
 			}})
 		}
 	case claim.StartedEvent:

@@ -32,6 +32,7 @@ import (
 	"github.com/roost-batch/roost/startd/containerimage"
 	"github.com/roost-batch/roost/startd/gpudriver"
 	"github.com/roost-batch/roost/startd/gpuwatch"
+	"github.com/roost-batch/roost/startd/inputcache"
 	"github.com/roost-batch/roost/startd/meter"
 	"github.com/roost-batch/roost/startd/probe"
 	"github.com/roost-batch/roost/startd/slot"
@@ -58,6 +59,7 @@ type startdHost struct {
 	checkpoints       *claim.Checkpoints
 	containers        *containerimage.Cache // nil: tasks have no container images here
 	exchange          imageExchange         // of them
+	inputs            *inputcache.Cache     // nil: input files come with each attempt
 	ports             claim.PortAddress     // of the tasks
 	sandboxed         bool                  // tasks run in sandboxes
 	reliability       *reliabilityTracker
@@ -221,7 +223,9 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		Prober: m.prober, Ports: m.ports, Containers: m.containers,
 		GPUDriver: gpudriver.NewCopier("/", m.dirs().GPUDriver(), m.config.GPUs.Library),
 	})
-	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints})
+	if err := m.openInputCache(); err != nil {
+		return nil, err
+	}
 	m.groups.Describe(ad)
 	m.gpus.DescribeStatic(ad)
 	claims, err := claim.IDs(m.dirs().Claims())
@@ -237,6 +241,8 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		return nil, err
 	}
 	l := newMachineLoop(m, core)
+	m.Server = streams.New(streams.Options{Log: m.log, Loop: m, Agents: m.agents, Checkpoints: m.checkpoints,
+		Inputs: m.inputs, CountCached: l.metrics.CountCachedInput})
 	m.checkMetrics, m.exchange.counter = l.metrics.Checks, l.metrics.Chunks
 	if l.ownerState, err = l.newOwnerState(); err != nil {
 		return nil, err

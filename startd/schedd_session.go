@@ -157,7 +157,8 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 		}
 		if a := h.Attempt(); a != nil && a.ID() == c.Attempt && a.MustAwaitInput() {
 			s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{
-				Attempt: wire.FromAttempt(a.ID()), Scratch: a.ScratchDir(), Holes: true}}})
+				Attempt: wire.FromAttempt(a.ID()), Scratch: a.ScratchDir(), Holes: true,
+				InputCache: l.host.inputs != nil}}})
 		}
 	}
 }

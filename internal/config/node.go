@@ -127,6 +127,7 @@ type StartdSettings struct {
 	Accounts TaskAccounts
 
 	Containers ContainerSettings
+	InputCache InputCacheSettings
 }
 
 // SpareStarters is how many starters are made before there are claims for them.

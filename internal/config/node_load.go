@@ -328,6 +328,7 @@ func (s *blockReader) readStartds(n *Node) {
 			t.readAccounts(b, &d.Accounts)
 		}
 		t.readContainers(&d.Containers)
+		t.readInputCache(&d.InputCache)
 		t.reportUnknown()
 		n.Startds = append(n.Startds, d)
 	}

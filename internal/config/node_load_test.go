@@ -186,6 +186,7 @@ func fullNode() *Node {
 				Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
 			Containers: ContainerSettings{Mounts: []string{"/data", "/software:ro"}, NoHome: true, Max: roost.GiB,
 				Upload: 100 * roost.MiB, NoUpload: true},
+			InputCache: InputCacheSettings{Max: 20 * roost.GiB, None: true},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0",
 			GPUs:   GPUSettings{None: true},

@@ -127,6 +127,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b.writeScripts(d.Scripts)
 	b.writeAccounts(d.Accounts)
 	b.writeContainers(d.Containers)
+	b.writeInputCache(d.InputCache)
 }
 
 func (w fileWriter) writeBlock(name string, labels ...string) fileWriter {

@@ -58,6 +58,7 @@ func writtenFiles() []writtenFile {
 		{`startd/[^/]+/claims/[0-9]+/(starter\.log|lock|ready|log|sock|box|pid)`,
 			"", "of the running starter: a lock, or words for people"},
 		{`startd/[^/]+/containers/blobs/.*`, "internal/store TestDamage", ""},
+		{`startd/[^/]+/input-cache/.*`, "startd/inputcache TestDamage", ""},
 		{`startd/[^/]+/(io|scratch|tmp|jobs)/.*`, "", "the task's own data"},
 		{`run/.*`, "", "what is so now: written anew at each start"},
 		{`(etc|log)/.*`, "", "text that people read or write"},

@@ -65,6 +65,7 @@ func writtenFiles() map[string]string {
 		"startd/claim/checkpoint_self.go":        image,
 		"startd/claim/output_message.go":         people,
 		"startd/claim/claim_dirs.go":             userdata,
+		"startd/inputcache/transfer.go":          "their digest, compared at each use: TestDamage",
 		"startd/streams/file_transfer.go":        userdata,
 		"startd/claim/checkpoint_restore.go":     userdata,
 		"internal/store/x":                       "a digest for each chunk, and checksums: internal/store TestDamage",

@@ -7,6 +7,7 @@ type Startd struct {
 	FreezeTime    *Histogram
 	Checks        *HealthChecks
 	Chunks        *ChunkCounters
+	CachedInput   *Counter // bytes
 	Snapshots     *Published[StartdSnapshot]
 }
 
@@ -33,6 +34,8 @@ func NewStartd(r *Registry) *Startd {
 	}
 	s.Checks = newHealthChecks(r)
 	s.Chunks = newChunkCounters(r)
+	s.CachedInput = r.Counter("input_cache_read_bytes_total",
+		"Bytes of input files that attempts took from the cache of the machine.")
 	s.Snapshots = newStartdSnapshots(r)
 	r.seal()
 	return s
@@ -62,3 +65,6 @@ func newStartdSnapshots(r *Registry) *Published[StartdSnapshot] {
 		to.Set(busy, float64(s.PortsBusy))
 	})
 }
+
+// CountCachedInput counts bytes of an input file that was in the cache of the machine.
+func (s *Startd) CountCachedInput(bytes int64) { s.CachedInput.Add(float64(bytes)) }

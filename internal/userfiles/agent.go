@@ -24,6 +24,8 @@ type TransferEntry struct {
 	Mode     fs.FileMode // permission bits
 	Dir      bool
 	Modified time.Time
+	// identity and state of a file that was opened; empty: it has changed just now
+	Version string `json:",omitempty"`
 }
 
 // Bounds of a transfer.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
@@ -148,7 +149,23 @@ func (s *agentServer) openReader(q *agentRequest) ([]TransferEntry, error) {
 		}
 	}
 	s.readers[q.Handle] = newExtentReader(f, info, q.Offset, q.Holes)
-	return []TransferEntry{entryOf(filepath.Base(q.Name), info)}, nil
+	e := entryOf(filepath.Base(q.Name), info)
+	e.Version = fileVersion(info, time.Now())
+	return []TransferEntry{e}, nil
+}
+
+// versionAge is how long a file must have been as it is. Within the steps of a file
+// system's clock a second change looks like the first.
+const versionAge = time.Second
+
+// fileVersion returns a text that differs for two files, and for two states of a file.
+func fileVersion(info fs.FileInfo, now time.Time) string {
+	st := info.Sys().(*syscall.Stat_t)
+	changed := time.Unix(st.Ctim.Unix())
+	if now.Sub(changed) < versionAge {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d.%d.%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), changed.UnixNano())
 }
 
 func (s *agentServer) readChunk(handle uint64) (hole int64, data []byte, err error) {

@@ -19,6 +19,22 @@ import (
 type SendOptions struct {
 	SendHoles bool // the receiver accepts holes: they are left out
 	MayGrow   bool // a file may have grown since it was listed: only its listed size is sent
+
+	Cache ReceiverCache // nil: the receiver has none
+}
+
+// MinCachedBytes is the size of the smallest file that a receiver caches. A smaller one
+// travels as fast as the question for it.
+const MinCachedBytes = 1 << 20
+
+// ReceiverCache is what a sender knows of the contents that a receiver has. A version is
+// TransferEntry.Version.
+type ReceiverCache interface {
+	// Find returns the SHA-256 of the transfer of a version that the receiver has. If it
+	// has none, cacheable says whether it should have it from now on.
+	Find(version string) (sum []byte, cacheable bool)
+	// Sent notes that a version was sent.
+	Sent(version string, sum []byte)
 }
 
 // SendEntries sends the entries in order. A file is sent as a chunk with its entry,
@@ -66,7 +82,17 @@ func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Age
 	if now := r.Entry().Size; now < e.Size || now > e.Size && !opts.MayGrow {
 		return changedError(e, base, now)
 	}
-	if err := send(&wire.FileChunk{Entry: WireEntry(e)}); err != nil {
+	version, first := "", &wire.FileChunk{Entry: WireEntry(e)}
+	if opts.Cache != nil && e.Size >= MinCachedBytes && r.Entry().Size == e.Size {
+		version = r.Entry().Version
+	}
+	if version != "" {
+		if first.Sha256, first.Cacheable = opts.Cache.Find(version); first.Sha256 != nil {
+			first.Cached = true
+			return send(first)
+		}
+	}
+	if err := send(first); err != nil {
 		return err
 	}
 	sum := newTransferSum()
@@ -86,7 +112,11 @@ func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Age
 		if ended := hole == 0 && len(data) == 0; sent > e.Size || ended && sent < e.Size {
 			return changedError(e, base, sent)
 		} else if ended {
-			return send(&wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)})
+			last := &wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)}
+			if version != "" {
+				opts.Cache.Sent(version, last.Sha256)
+			}
+			return send(last)
 		}
 		sum.add(hole, data)
 		if err := send(&wire.FileChunk{Hole: hole, Data: data}); err != nil {

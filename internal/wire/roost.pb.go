@@ -10173,7 +10173,8 @@ type InputReady struct {
 	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Scratch       string                 `protobuf:"bytes,2,opt,name=scratch,proto3" json:"scratch,omitempty"`
 	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	Holes         bool                   `protobuf:"varint,4,opt,name=holes,proto3" json:"holes,omitempty"` // Put may leave out the holes of files
+	Holes         bool                   `protobuf:"varint,4,opt,name=holes,proto3" json:"holes,omitempty"`                             // Put may leave out the holes of files
+	InputCache    bool                   `protobuf:"varint,5,opt,name=input_cache,json=inputCache,proto3" json:"input_cache,omitempty"` // the machine has one: Put may say that contents are cached
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10232,6 +10233,13 @@ func (x *InputReady) GetError() string {
 func (x *InputReady) GetHoles() bool {
 	if x != nil {
 		return x.Holes
+	}
+	return false
+}
+
+func (x *InputReady) GetInputCache() bool {
+	if x != nil {
+		return x.InputCache
 	}
 	return false
 }
@@ -10811,17 +10819,20 @@ func (x *FileEntry) GetStored() int64 {
 // each hole the length as eight bytes, big endian. Holes are sent only to a receiver that
 // accepts them.
 type FileChunk struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`   // in the first chunk of a Put
-	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // in the first chunk of a Put
-	Entry         *FileEntry             `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	Eof           bool                   `protobuf:"varint,5,opt,name=eof,proto3" json:"eof,omitempty"`
-	Sha256        []byte                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	Script        bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"`         // in the first chunk of a Put: the file is the text of the program
-	Hole          int64                  `protobuf:"varint,8,opt,name=hole,proto3" json:"hole,omitempty"`             // bytes of a hole before the data of this chunk
-	Totals        *TransferTotals        `protobuf:"bytes,9,opt,name=totals,proto3" json:"totals,omitempty"`          // in the first chunk of a Put: the files that follow
-	Capability    []byte                 `protobuf:"bytes,12,opt,name=capability,proto3" json:"capability,omitempty"` // in the first chunk of a Put to a checkpoint server: that of the policy
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Schedd     string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`   // in the first chunk of a Put
+	Attempt    *scheddapi.AttemptRef  `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // in the first chunk of a Put
+	Entry      *FileEntry             `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
+	Data       []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Eof        bool                   `protobuf:"varint,5,opt,name=eof,proto3" json:"eof,omitempty"`
+	Sha256     []byte                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Script     bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"`         // in the first chunk of a Put: the file is the text of the program
+	Hole       int64                  `protobuf:"varint,8,opt,name=hole,proto3" json:"hole,omitempty"`             // bytes of a hole before the data of this chunk
+	Totals     *TransferTotals        `protobuf:"bytes,9,opt,name=totals,proto3" json:"totals,omitempty"`          // in the first chunk of a Put: the files that follow
+	Capability []byte                 `protobuf:"bytes,12,opt,name=capability,proto3" json:"capability,omitempty"` // in the first chunk of a Put to a checkpoint server: that of the policy
+	// in the chunk with an entry of a Put to a startd that has an input cache:
+	Cacheable     bool `protobuf:"varint,13,opt,name=cacheable,proto3" json:"cacheable,omitempty"` // later attempts of this user may need the file
+	Cached        bool `protobuf:"varint,14,opt,name=cached,proto3" json:"cached,omitempty"`       // the machine has the contents, with this sha256: no data follows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10926,6 +10937,20 @@ func (x *FileChunk) GetCapability() []byte {
 	return nil
 }
 
+func (x *FileChunk) GetCacheable() bool {
+	if x != nil {
+		return x.Cacheable
+	}
+	return false
+}
+
+func (x *FileChunk) GetCached() bool {
+	if x != nil {
+		return x.Cached
+	}
+	return false
+}
+
 // TransferTotals are the totals of a transfer.
 type TransferTotals struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -10979,10 +11004,13 @@ func (x *TransferTotals) GetBytes() int64 {
 	return 0
 }
 
+// PutReply says what came. With missing nothing did: the machine no longer has contents
+// that the sender took for cached.
 type PutReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         uint32                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
 	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Missing       bool                   `protobuf:"varint,3,opt,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11029,6 +11057,13 @@ func (x *PutReply) GetBytes() int64 {
 		return x.Bytes
 	}
 	return 0
+}
+
+func (x *PutReply) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
 }
 
 type FetchRequest struct {
@@ -14590,13 +14625,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x0epredicted_wait\x18\b \x01(\x03R\rpredictedWait\x12*\n" +
 	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\x129\n" +
 	"\tdisplaced\x18\n" +
-	" \x03(\v2\x1b.roost.wire.PreemptionPartyR\tdisplaced\"\x84\x01\n" +
+	" \x03(\v2\x1b.roost.wire.PreemptionPartyR\tdisplaced\"\xa5\x01\n" +
 	"\n" +
 	"InputReady\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
 	"\ascratch\x18\x02 \x01(\tR\ascratch\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x14\n" +
-	"\x05holes\x18\x04 \x01(\bR\x05holes\"M\n" +
+	"\x05holes\x18\x04 \x01(\bR\x05holes\x12\x1f\n" +
+	"\vinput_cache\x18\x05 \x01(\bR\n" +
+	"inputCache\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\x9b\x04\n" +
@@ -14642,7 +14679,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\bR\x03dir\x12\x1b\n" +
 	"\x06stored\x18\x05 \x01(\x03H\x00R\x06stored\x88\x01\x01B\t\n" +
-	"\a_stored\"\xc0\x02\n" +
+	"\a_stored\"\xf6\x02\n" +
 	"\tFileChunk\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
@@ -14655,13 +14692,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x06totals\x18\t \x01(\v2\x1a.roost.wire.TransferTotalsR\x06totals\x12\x1e\n" +
 	"\n" +
 	"capability\x18\f \x01(\fR\n" +
-	"capability\"<\n" +
+	"capability\x12\x1c\n" +
+	"\tcacheable\x18\r \x01(\bR\tcacheable\x12\x16\n" +
+	"\x06cached\x18\x0e \x01(\bR\x06cached\"<\n" +
 	"\x0eTransferTotals\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"6\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"P\n" +
 	"\bPutReply\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\rR\x05files\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x84\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x18\n" +
+	"\amissing\x18\x03 \x01(\bR\amissing\"\x84\x01\n" +
 	"\fFetchRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +

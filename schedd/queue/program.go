@@ -69,6 +69,7 @@ type TaskProgram struct {
 	Container   *jobad.ContainerSpec // nil: the attempt sees the files of its machine
 	Packages    []jobad.PackageSpec  // that the attempt has
 	SubmitHost  string               // whose user submitted the job
+	JobTasks    int                  // how many tasks its job has
 	IsSecondary bool                 // it holds what it has for the first of its gang, or for others inside it
 }
 
@@ -91,7 +92,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	}
 	own := j.class(a.Task.Index).spec // of the revision that the attempt is of
 	p := TaskProgram{
-		Executable: m.Text(roost.AttrCmd), Arguments: m.List(roost.AttrArguments),
+		JobTasks: len(j.state), Executable: m.Text(roost.AttrCmd), Arguments: m.List(roost.AttrArguments),
 		Environment: m.List(roost.AttrEnvironment),
 		Iwd:         m.Text(roost.AttrIwd), In: m.Text(roost.AttrIn), Out: m.Text(roost.AttrOut),
 		Err:    m.Text(roost.AttrErr),

@@ -3,7 +3,9 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -31,7 +33,7 @@ func (t *FileTransfers) OnInputRequest(p *StartdNode, m *wire.InputReady, _ time
 	pl := t.filesFor(program, p.Name)
 	ctx, digest := t.startTransfer(a), t.secretsDigest
 	go func() {
-		err := t.sendInput(ctx, p, a, pl, m.GetHoles())
+		err := t.sendInput(ctx, p, a, pl, m)
 		var secrets []*wire.SecretText
 		if err == nil && len(pl.Secrets) > 0 {
 			reader := newSecretReader(t)
@@ -60,10 +62,9 @@ func (t *FileTransfers) StopTransfer(a roost.AttemptID) {
 	}
 }
 
-// sendInput sends what an attempt needs before it starts. With holes the node takes files
-// without those that they have.
+// sendInput sends what an attempt needs before it starts, in the way that its node wants.
 func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.AttemptID, pl sandboxFiles,
-	holes bool) error {
+	ready *wire.InputReady) (err error) {
 	if m := pl.Restore; m != nil && m.Server == "" {
 		if err := t.sendImage(ctx, p, a, pl.UID, m); err != nil {
 			return err
@@ -71,6 +72,13 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 	}
 	if len(pl.inputs) == 0 && pl.ScriptFile == "" {
 		return nil
+	}
+	var first *firstSend
+	if len(pl.inputs) > 0 && pl.JobTasks > 1 && ready.GetInputCache() {
+		if first, err = t.inputCaches.beginFirst(ctx, p.Name, a.Task.Job); err != nil {
+			return err
+		}
+		defer func() { first.end(err == nil) }()
 	}
 	slot, err := t.slots.acquire(ctx, pl.UID)
 	if err != nil {
@@ -85,8 +93,9 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 			return pace.stopCause(err)
 		}
 	}
+	send := inputSend{FileTransfers: t, node: p, attempt: a, files: pl, pace: pace}
 	if isStored(pl.TaskProgram) {
-		return pace.stopCause(t.sendStored(ctx, p, a, pl, holes, pace))
+		return pace.stopCause(send.sendCached(ready, send.sendStored))
 	}
 	agent, err := t.users.Agent(pl.UID, pl.GID)
 	if err != nil {
@@ -99,25 +108,73 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 	if err != nil {
 		return err
 	}
-	put, err := p.Client.Put(ctx)
-	if err != nil {
+	send.agent, send.entries = agent, entries
+	isCached := func(e userfiles.TransferEntry) bool { return e.Size >= userfiles.MinCachedBytes }
+	if !slices.ContainsFunc(entries, isCached) {
+		first.end(true) // nobody need wait for them
+		_, err = send.sendEntries(userfiles.SendOptions{SendHoles: ready.GetHoles(), MayGrow: true})
 		return err
 	}
-	totals := userfiles.Totals(entries)
-	progress, done := t.progress.begin(a, inputTransfer, totals.GetBytes())
+	return send.sendCached(ready, send.sendEntries)
+}
+
+// inputSend sends the input files of an attempt.
+type inputSend struct {
+	*FileTransfers
+	node    *StartdNode
+	attempt roost.AttemptID
+	files   sandboxFiles
+	pace    *pacedStream
+	agent   *userfiles.Agent // nil: the files are stored ones
+	entries []userfiles.TransferEntry
+}
+
+// sendCached sends the files that the node does not have. One that no longer has what it
+// had gets all.
+func (s inputSend) sendCached(ready *wire.InputReady,
+	send func(userfiles.SendOptions) (*wire.PutReply, error)) error {
+	opts := userfiles.SendOptions{SendHoles: ready.GetHoles(), MayGrow: true}
+	for tries := 0; ; tries++ {
+		view := s.inputCaches.view(s.node.Name, s.files.UID, s.files.JobTasks > 1)
+		if ready.GetInputCache() {
+			opts.Cache = view
+		}
+		reply, err := send(opts)
+		if err != nil {
+			return err
+		}
+		if !reply.GetMissing() {
+			view.commit()
+			return nil
+		}
+		if tries > 0 {
+			return fmt.Errorf("%w: node %s lacks files of its input cache that were not left out", roost.Unavailable,
+				s.node.Name)
+		}
+		s.inputCaches.forget(s.node.Name)
+	}
+}
+
+// sendEntries sends the files in one stream.
+func (s inputSend) sendEntries(opts userfiles.SendOptions) (*wire.PutReply, error) {
+	put, err := s.node.Client.Put(s.pace.ctx)
+	if err != nil {
+		return nil, err
+	}
+	totals := userfiles.Totals(s.entries)
+	progress, done := s.progress.begin(s.attempt, inputTransfer, totals.GetBytes())
 	defer done()
-	pace.progress = progress
-	send := pace.sendPaced(put.Send)
-	err = send(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: totals})
+	s.pace.progress = progress
+	send := s.pace.sendPaced(put.Send)
+	err = send(&wire.FileChunk{Schedd: s.host, Attempt: codec.AttemptRef(s.attempt), Totals: totals})
 	if err == nil {
-		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
-			userfiles.SendOptions{SendHoles: holes, MayGrow: true})
+		err = userfiles.SendEntries(s.pace.ctx, send, s.agent, s.files.Iwd, s.entries, opts)
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // which says that the node has answered already
-		return err
+		return nil, err
 	}
-	_, err = put.CloseAndRecv()
-	return pace.stopCause(rpc.FromStatus(err))
+	reply, err := put.CloseAndRecv()
+	return reply, s.pace.stopCause(rpc.FromStatus(err))
 }
 
 // OnInputSent lets the attempt start, or ends it. A missing file is the job's fault, all

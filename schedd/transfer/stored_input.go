@@ -141,46 +141,77 @@ func (s *inputStorer) storeSet(ctx context.Context, p queue.TaskProgram) (name s
 }
 
 // sendStored sends an attempt's stored input files to its node.
-func (t *FileTransfers) sendStored(ctx context.Context, p *StartdNode, a roost.AttemptID, pl sandboxFiles,
-	holes bool, pace *pacedStream) error {
-	if pl.StoredInput == "" {
-		return fmt.Errorf("%w: its input files were not stored when it was submitted: submit it again", roost.NoInput)
+func (s inputSend) sendStored(opts userfiles.SendOptions) (reply *wire.PutReply, err error) {
+	if s.files.StoredInput == "" {
+		return nil, fmt.Errorf("%w: its input files were not stored when it was submitted: submit it again",
+			roost.NoInput)
 	}
-	file := queue.UserScript{Node: pl.ScriptNode, UID: pl.UID, Name: pl.StoredInput}
-	return t.ReadStoredFile(ctx, file, 0, func(r io.Reader) error {
-		return t.replayStored(ctx, p, a, r, holes, pace)
+	file := queue.UserScript{Node: s.files.ScriptNode, UID: s.files.UID, Name: s.files.StoredInput}
+	err = s.ReadStoredFile(s.pace.ctx, file, 0, func(r io.Reader) error {
+		reply, err = s.replayStored(r, opts)
+		return err
 	})
+	return reply, err
 }
 
 // replayStored sends a node the stored input files that it reads.
-func (t *FileTransfers) replayStored(ctx context.Context, p *StartdNode, a roost.AttemptID, stored io.Reader,
-	holes bool, pace *pacedStream) error {
+func (s inputSend) replayStored(stored io.Reader, opts userfiles.SendOptions) (*wire.PutReply, error) {
 	totals, recv, err := userfiles.ReadStored(stored)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	put, err := p.Client.Put(ctx)
+	put, err := s.node.Client.Put(s.pace.ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	progress, done := t.progress.begin(a, inputTransfer, totals.GetBytes())
+	progress, done := s.progress.begin(s.attempt, inputTransfer, totals.GetBytes())
 	defer done()
-	pace.progress = progress
-	send, answered := pace.sendPaced(put.Send), false
-	pass := func(m *wire.FileChunk) error {
-		if m.GetHole() > 0 && !holes {
-			return fmt.Errorf("%w: the release of the machine is too old for files with holes", roost.Unavailable)
-		}
-		err := send(m)
+	s.pace.progress = progress
+	answered := false
+	send := s.pace.sendPaced(func(m *wire.FileChunk) error {
+		err := put.Send(m)
 		answered = err != nil
 		return err
-	}
-	if err = pass(&wire.FileChunk{Schedd: t.host, Attempt: codec.AttemptRef(a), Totals: totals}); err == nil {
-		err = userfiles.CopyEntries(recv, &userfiles.TransferManifest{Totals: totals}, pass)
+	})
+	pass := storedPasser{inputSend: s, opts: opts, send: send}
+	if err = send(&wire.FileChunk{Schedd: s.host, Attempt: codec.AttemptRef(s.attempt), Totals: totals}); err == nil {
+		err = userfiles.CopyEntries(recv, &userfiles.TransferManifest{Totals: totals}, pass.pass)
 	}
 	if err != nil && !answered {
-		return err
+		return nil, err
 	}
-	_, err = put.CloseAndRecv() // it has the cause if the node has answered already
-	return rpc.FromStatus(err)
+	reply, err := put.CloseAndRecv() // it has the cause if the node has answered already
+	return reply, rpc.FromStatus(err)
+}
+
+// storedPasser passes stored files on, without those that the node has.
+type storedPasser struct {
+	inputSend
+	opts    userfiles.SendOptions
+	send    func(*wire.FileChunk) error
+	version string // of the present file; empty: it is not cached
+	skips   bool   // the node has the present file
+}
+
+func (p *storedPasser) pass(m *wire.FileChunk) error {
+	if e := m.GetEntry(); e != nil {
+		p.version, p.skips = "", false
+		if p.opts.Cache != nil && e.GetSize() >= userfiles.MinCachedBytes {
+			p.version = "stored " + p.files.StoredInput + "/" + e.GetName()
+			sum, cacheable := p.opts.Cache.Find(p.version)
+			if p.skips = sum != nil; p.skips {
+				return p.send(&wire.FileChunk{Entry: e, Cached: true, Sha256: sum})
+			}
+			m.Cacheable = cacheable
+		}
+	}
+	switch {
+	case p.skips:
+		return nil
+	case m.GetHole() > 0 && !p.opts.SendHoles:
+		return fmt.Errorf("%w: the release of the machine is too old for files with holes", roost.Unavailable)
+	case m.GetEof() && p.version != "":
+		p.opts.Cache.Sent(p.version, m.GetSha256())
+	}
+	return p.send(m)
 }

@@ -122,6 +122,9 @@ const (
 	maxStalls     = 3
 )
 
+// minCacheRate is how many bytes a second of a cached file a machine copies at least.
+const minCacheRate = 10 << 20
+
 // stalledError says that the other side has let a transfer stand still.
 type stalledError struct{ bytes int64 }
 
@@ -192,6 +195,10 @@ func (p *pacedStream) paceMessage(message func() (*wire.FileChunk, error)) (*wir
 	}
 	p.waitTime += time.Since(began)
 	p.progress.add(int64(len(chunk.GetData())) + max(chunk.GetHole(), 0))
+	if chunk.GetCached() { // the other side reads the file from its disk before it takes the next message
+		p.progress.add(chunk.GetEntry().GetSize())
+		p.waitTime -= time.Duration(chunk.GetEntry().GetSize()/minCacheRate) * time.Second
+	}
 	p.bytesMoved += int64(len(chunk.GetData())) + min(chunk.GetHole(), minStallBytes)
 	if chunk.GetEntry() != nil {
 		p.bytesMoved += minStallBytes / 64 // a file without data is work, too

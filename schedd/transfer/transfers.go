@@ -77,6 +77,7 @@ type FileTransfers struct {
 	SpoolFiles    *SpoolDir
 	Scripts       *scriptStore
 	slots         *transferSlots
+	inputCaches   *nodeCaches  // of machines
 	images        *store.Store // checkpoints
 	imageSlots    *transferSlots
 	imageRemovals imageRemovals   // of images on checkpoint servers
@@ -107,6 +108,7 @@ func New(c Config) *FileTransfers {
 		SpoolFiles:    &SpoolDir{filepath.Join(c.StateDir, "spool"), c.Reserve},
 		Scripts:       &scriptStore{filepath.Join(c.StateDir, "scripts")},
 		slots:         newTransferSlots(maxTransfers),
+		inputCaches:   newNodeCaches(),
 		imageSlots:    newTransferSlots(maxImages),
 		domains:       make(map[string]string),
 		transfers:     make(map[roost.AttemptID]context.CancelFunc),

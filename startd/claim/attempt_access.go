@@ -59,6 +59,10 @@ func (a *Attempt) AwaitsInput() bool {
 // before the start.
 func (a *Attempt) MustAwaitInput() bool { return a.mustAwaitInput && a.AwaitsInput() }
 
+// Owner returns the user at the submit node whose job it is. It is known until the
+// attempt is launched.
+func (a *Attempt) Owner() string { return a.program.GetUser() }
+
 // AwaitsScript reports whether the attempt waits for the text of its program.
 func (a *Attempt) AwaitsScript() bool { return a.AwaitsInput() && a.program.GetScriptFollows() }
 

@@ -110,6 +110,9 @@ func (d Dirs) Checkpoints() string { return filepath.Join(string(d), "checkpoint
 // Containers returns the directory of container images.
 func (d Dirs) Containers() string { return filepath.Join(string(d), "containers") }
 
+// InputCache returns the directory of input files for later attempts.
+func (d Dirs) InputCache() string { return filepath.Join(string(d), "input-cache") }
+
 // GPUDriver returns the directory of the copy of the GPU driver.
 func (d Dirs) GPUDriver() string { return filepath.Join(string(d), "gpu-driver") }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/inputcache"
 )
 
 // The names under which captured streams are fetched. No file can have them.
@@ -73,7 +74,21 @@ func (m *Server) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutR
 		}
 		return stream.Recv()
 	}
-	n, size, err := userfiles.ReceiveEntries(ctx, recv, a.Agent(), a.ScratchDir(), a.InputFilter(first.GetTotals()))
+	filter := a.InputFilter(first.GetTotals())
+	var cached *inputcache.Transfer
+	if m.inputs != nil {
+		cached = m.inputs.Receive(inputcache.Owner{Schedd: first.GetSchedd(), User: a.Owner()}, recv)
+		defer cached.Close()
+		recv = cached.Next
+	}
+	n, size, err := userfiles.ReceiveEntries(ctx, recv, a.Agent(), a.ScratchDir(), filter)
+	switch {
+	case cached == nil:
+	case err == nil:
+		m.countCached(cached.FromCache())
+	case cached.IsMissing(err):
+		return stream.SendAndClose(&wire.PutReply{Missing: true})
+	}
 	if wrong, ok := errors.AsType[*userfiles.MismatchError](err); ok {
 		m.log.Warn("a schedd did not send the input that was asked for", "schedd", a.ID().Task.Job.Host, "attempt",
 			a.Label(), "file", wrong.Name, "error", wrong)

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
+	"github.com/roost-batch/roost/startd/inputcache"
 )
 
 // Loop is the machine's loop, as far as streams ask it. Several goroutines call its
@@ -31,6 +32,9 @@ type Options struct {
 	Loop        Loop
 	Agents      *userfiles.AgentPool
 	Checkpoints *claim.Checkpoints
+
+	Inputs      *inputcache.Cache // nil: there is none
+	CountCached func(bytes int64) // of input files that were in it
 }
 
 // Server answers all calls of the startd's service but Session, which is the loop's.
@@ -40,12 +44,15 @@ type Server struct {
 	loop          Loop
 	agents        *userfiles.AgentPool
 	checkpoints   *claim.Checkpoints
+	inputs        *inputcache.Cache
+	countCached   func(int64)
 	spawnRequests spawnRequests
 }
 
 // New returns a server of no stream.
 func New(o Options) *Server {
-	return &Server{log: o.Log, loop: o.Loop, agents: o.Agents, checkpoints: o.Checkpoints}
+	return &Server{log: o.Log, loop: o.Loop, agents: o.Agents, checkpoints: o.Checkpoints, inputs: o.Inputs,
+		countCached: o.CountCached}
 }
 
 // CheckScheddIdentity checks that a peer may act for that schedd: over the network it is
