@@ -27,6 +27,7 @@ func entries() []frame.CommandEntry {
 	all := []frame.CommandEntry{
 		frame.Entry("submit", jobfile.SubmitCommand), frame.Entry("run", jobfile.RunCommand),
 		frame.Entry("translate", translation.TranslateCommand),
+		nodeEntry("flow", frame.GroupRun, "check and draw DAG files, whose jobs run in an order"),
 		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
 		frame.Entry("fetch", storedfiles.FetchCommand),
@@ -66,7 +67,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
 		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
 	}
-	return slices.Concat(all, administratorEntries(), pbsEntries(), daemonEntries())
+	return slices.Concat(all, administratorEntries(), pbsEntries(), condorEntries(), daemonEntries())
 }
 
 // administratorEntries are the commands of administrators, and what belongs to no group.
@@ -102,6 +103,13 @@ func pbsEntries() []frame.CommandEntry {
 		frame.Entry("pbs_tmrsh", jobnodes.ShellCommand))
 	insertAfter("pbs_attach", frame.Entry("pbs_hostn", jobnodes.HostNameCommand))
 	return all
+}
+
+// condorEntries are the commands of HTCondor.
+func condorEntries() []frame.CommandEntry {
+	return []frame.CommandEntry{
+		nodeEntry("condor_dag_checker", frame.GroupCondor, "report all mistakes of DAG files"),
+	}
 }
 
 // nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.

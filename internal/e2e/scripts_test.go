@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 		"qselect", "tracejob", "qalter", "qmove", "qorder", "qrun", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart",
 		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes",
 		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
-		"pbs_hostn"} {
+		"pbs_hostn", "condor_dag_checker"} {
 		to := program
 		if frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"

@@ -208,6 +208,7 @@ func packageOrders() []packageOrder {
 		{"internal/cli/terminal", false},
 		{"internal/cli/storedfiles", false},
 		{"internal/cli/images", false},
+		{"internal/cli/flows", false},
 		{"internal/cli/node", false},
 		{"internal/cli/accountingstore", false},
 		{"internal/cli/doctor", false},
@@ -273,7 +274,7 @@ func libraries() map[string][]string {
 			"internal/cli/pbs/pbsframe", "internal/cli/pbs/reservation", "internal/cli/pbs", "internal/cli",
 			"internal/cli/cell", "internal/cli/jobfile", "internal/cli/nodeaccess", "internal/cli/pbs/jobnodes",
 			"internal/cli/translation", "internal/cli/storedfiles", "internal/cli/accountingstore",
-			"internal/cli/images"},
+			"internal/cli/images", "internal/cli/flows"},
 		"github.com/prometheus/client_golang": {"internal/metrics"},
 		"github.com/prometheus/common":        {"startd/probe"}, // the text format of metrics
 		"github.com/vbauerster/mpb/v8":        {"internal/cli/progressbar", "internal/cli/sim"},

@@ -64,7 +64,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
-	if cmd := a.Find(name); cmd != nil && cmd.Group == GroupPBS {
+	if cmd := a.Find(name); cmd != nil && cmd.IsLink() {
 		return a.runCommand(ctx, cmd, args)
 	}
 	cmd, args, err := a.selectCommand(args)

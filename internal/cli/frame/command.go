@@ -38,6 +38,10 @@ type Command struct {
 	Run      func(c *Invocation) error
 }
 
+// IsLink reports whether the command is one of another batch system. People call it by
+// its own name: a link of that name leads to a program of Roost.
+func (c *Command) IsLink() bool { return c.Group == GroupPBS || c.Group == GroupCondor }
+
 // Example is a command line for the help, and what it does.
 type Example struct{ Line, Description string }
 
@@ -50,11 +54,13 @@ const (
 	GroupPool   = "The pool"
 	GroupAdmin  = "Administer the pool"
 	GroupPBS    = "PBS commands"
+	GroupCondor = "HTCondor commands"
 	GroupMore   = "More"
 )
 
 func commandGroups() []string {
-	return []string{GroupRun, GroupSee, GroupChange, GroupOwner, GroupPool, GroupAdmin, GroupPBS, GroupMore}
+	return []string{GroupRun, GroupSee, GroupChange, GroupOwner, GroupPool, GroupAdmin, GroupPBS,
+		GroupCondor, GroupMore}
 }
 
 // JSONFlag is the flag --json.

@@ -34,7 +34,7 @@ func (a *App) printOverview(w io.Writer) {
 // PrintHelp prints one page about a command.
 func (a *App) PrintHelp(w io.Writer, cmd *Command) {
 	name := "roost " + cmd.Name
-	if cmd.Group == GroupPBS {
+	if cmd.IsLink() {
 		name = cmd.Name
 	}
 	line := name
@@ -61,7 +61,7 @@ func (a *App) PrintHelp(w io.Writer, cmd *Command) {
 
 // ManualPage is the name of the manual page of a command.
 func ManualPage(cmd *Command) string {
-	if cmd.Group == GroupPBS {
+	if cmd.IsLink() {
 		return cmd.Name
 	}
 	return "roost-" + cmd.Name

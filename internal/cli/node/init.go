@@ -130,7 +130,7 @@ func installNode(c *frame.Invocation, p enroll.NodePaths, prefix string) (change
 	}
 	links := map[string]string{}
 	for _, cmd := range c.All() {
-		if cmd.Group == frame.GroupPBS {
+		if cmd.IsLink() {
 			links[cmd.Name] = cmp.Or(cmd.LinkProgram, frame.MainProgram)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/daemons"
 	"github.com/roost-batch/roost/internal/cli/doctor"
+	"github.com/roost-batch/roost/internal/cli/flows"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/images"
 	"github.com/roost-batch/roost/internal/cli/jobs"
@@ -21,6 +22,7 @@ func Commands() []*frame.Command {
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
 		doctor.Command(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
+		flows.FlowCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
 		node.InstallCommand(),

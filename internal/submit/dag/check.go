@@ -12,8 +12,8 @@ import (
 // files that are missing.
 func (p *flowParser) finish() {
 	g := p.flow.Graph
-	if cycle := g.Finish(); cycle != nil {
-		p.reportCycle(cycle)
+	if p.flow.Cycle = g.Finish(); p.flow.Cycle != nil {
+		p.reportCycle(p.flow.Cycle)
 	}
 	p.countCategories()
 	if !p.opts.SkipFileTests {

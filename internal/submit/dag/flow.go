@@ -15,6 +15,7 @@ type Flow struct {
 	Vars       []NodeVariable      // by Node.Vars
 	Categories []NodeCategory      // by Node.Category
 
+	Cycle       []graph.NodeID // nodes that wait for each other; nil if there are none
 	Splices     int
 	Final       graph.NodeID // valid if HasFinal is set
 	Provisioner graph.NodeID // valid if HasProvisioner is set

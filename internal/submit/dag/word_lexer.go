@@ -13,7 +13,9 @@ type wordLexer struct {
 	openAt     int  // where that word begins
 }
 
-func (l *wordLexer) reset(line []byte) { *l = wordLexer{line: line, buffer: l.buffer} }
+func (l *wordLexer) reset(line []byte) {
+	l.line, l.pos, l.start, l.end, l.unclosed = line, 0, 0, 0, false
+}
 
 func (l *wordLexer) skipBlanks() {
 	for l.pos < len(l.line) && isBlank(l.line[l.pos]) {
