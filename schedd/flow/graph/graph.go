@@ -94,7 +94,7 @@ func (g *Graph) AddNode(name []byte, kind NodeKind) (id NodeID, isNew bool, err 
 	}
 	id = g.newNode()
 	*g.Node(id) = Node{nameStart: start, nameSize: uint16(len(name)), Kind: kind}
-	g.index.put(slot, hash, uint32(id), func(n uint32) uint64 { return g.index.hash(g.NameBytes(NodeID(n))) })
+	g.index.put(slot, hash, uint32(id))
 	return id, true, nil
 }
 

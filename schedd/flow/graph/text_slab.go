@@ -42,8 +42,9 @@ func (s *textSlab) text(start, size uint32) []byte {
 }
 
 // hashIndex finds numbers by the hash of a text. It does not hold the texts. A slot has
-// the upper half of the hash above the number plus one; 0 is free. The seed is random:
-// no file can be written so that all its names collide.
+// the hash above the number plus one; 0 is free. The hash alone gives the place of a
+// slot, so an index that grows reads no text. The seed is random: no file can be written
+// so that all its names collide.
 type hashIndex struct {
 	seed  maphash.Seed
 	slots []uint64
@@ -56,9 +57,8 @@ func newHashIndex() hashIndex {
 	return hashIndex{seed: maphash.MakeSeed(), slots: make([]uint64, minSlots)}
 }
 
-func (x *hashIndex) hash(text []byte) uint64 { return maphash.Bytes(x.seed, text) }
-
-const upperHalf uint64 = 0xffffffff << 32
+// hash is the hash of a text, of 32 bits.
+func (x *hashIndex) hash(text []byte) uint64 { return maphash.Bytes(x.seed, text) >> 32 }
 
 // find returns the number whose hash and text are equal. It also returns the slot where
 // such a number belongs.
@@ -69,16 +69,15 @@ func (x *hashIndex) find(hash uint64, isEqual func(number uint32) bool) (number 
 		if v == 0 {
 			return 0, int(at), false
 		}
-		if v&upperHalf == hash&upperHalf && isEqual(uint32(v)-1) {
+		if v>>32 == hash && isEqual(uint32(v)-1) {
 			return uint32(v) - 1, int(at), true
 		}
 	}
 }
 
-// put fills the slot that find has returned. The caller's rehash returns the hash of a
-// number, for when the index grows.
-func (x *hashIndex) put(slot int, hash uint64, number uint32, rehash func(number uint32) uint64) {
-	x.slots[slot] = hash&upperHalf | uint64(number+1)
+// put fills the slot that find has returned.
+func (x *hashIndex) put(slot int, hash uint64, number uint32) {
+	x.slots[slot] = hash<<32 | uint64(number+1)
 	if x.used++; x.used*4 < len(x.slots)*3 {
 		return
 	}
@@ -89,7 +88,7 @@ func (x *hashIndex) put(slot int, hash uint64, number uint32, rehash func(number
 		if v == 0 {
 			continue
 		}
-		at := rehash(uint32(v)-1) & mask
+		at := v >> 32 & mask
 		for x.slots[at] != 0 {
 			at = (at + 1) & mask
 		}
@@ -131,7 +130,7 @@ func (t *TextTable) Add(text []byte) (TextID, bool) {
 	}
 	number = uint32(len(t.spans))
 	t.spans = append(t.spans, textSpan{start, uint32(len(text))})
-	t.index.put(slot, hash, number, func(n uint32) uint64 { return t.index.hash(t.Bytes(TextID(n))) })
+	t.index.put(slot, hash, number)
 	return TextID(number), true
 }
 
