@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -95,4 +96,27 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// BenchmarkRescue measures the writing and reading of a rescue file with a million lines.
+func BenchmarkRescue(b *testing.B) {
+	const nodes = 1_000_000
+	flow, diags := Parse(generatedFiles{nodes}, []string{"x.dag"}, ParseOptions{})
+	if diags.HasErrors() {
+		b.Fatal(diags.List)
+	}
+	want := &Rescue{}
+	for id := range flow.Graph.Nodes() {
+		want.Done = append(want.Done, id)
+	}
+	for b.Loop() {
+		var text strings.Builder
+		if err := WriteRescue(&text, flow, want, RescueHeader{Flow: "x.dag"}); err != nil {
+			b.Fatal(err)
+		}
+		got, diags := ReadRescue(textFiles{"r": text.String()}, "r", flow)
+		if diags.HasErrors() || len(got.Done) != nodes {
+			b.Fatal(len(got.Done), diags.List)
+		}
+	}
 }
