@@ -198,20 +198,25 @@ func (p *Pool) Output() string {
 // readyTimeout is how long a pool may take to start. Usually it takes about a second.
 const readyTimeout = 2 * time.Minute
 
+// How long AwaitReady rests between two questions. Each takes the daemons time to answer
+// while they start, so it asks less often the longer the start takes.
+const (
+	firstReadyRest = 5 * time.Millisecond
+	lastReadyRest  = 100 * time.Millisecond
+)
+
 // AwaitReady waits until every daemon serves and all nodes are known.
 func (p *Pool) AwaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for rest := firstReadyRest; ; rest = min(rest*5/4, lastReadyRest) {
 		if st, err := p.State(); err == nil && st.Ready {
 			if n, err := p.machines(ctx); err == nil && n >= p.Nodes {
 				return nil
 			}
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(rest):
 		case <-p.done:
 			return fmt.Errorf("the pool has ended: %w\n%s", errors.Join(p.err, errors.New("not ready")), p.Output())
 		case <-ctx.Done():

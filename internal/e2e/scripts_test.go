@@ -329,11 +329,13 @@ func mkfileCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: make kind file")
 	}
 	const head, tail = "job \"j\" {\n  command = [\"true\"]\n", "}\n"
+	path, size := ts.MkAbs(args[1]), int64(0)
 	var text string
 	switch args[0] {
-	case "huge": // 100 MB, all valid
+	case "huge": // 100 MB: 20 MB that are valid, and a hole that takes no time to write
 		text = head + strings.Repeat("  # nothing but a comment, so many times that nobody would read it\n",
-			100_000_000/67) + tail
+			20_000_000/67)
+		size = 100_000_000
 	case "deep":
 		text = head + "  labels = " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "\n" + tail
 	case "binary":
@@ -341,5 +343,8 @@ func mkfileCmd(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("make %s: unknown kind", args[0])
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), fs.FileMode(0o644)))
+	ts.Check(os.WriteFile(path, []byte(text), fs.FileMode(0o644)))
+	if size > 0 {
+		ts.Check(os.Truncate(path, size))
+	}
 }
