@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -50,7 +51,7 @@ type server struct {
 	log   *slog.Logger
 	store *session.Store
 	pages *page.Set
-	man   *manual.Manual
+	man   view.ManualLoader
 	pool  view.Pool
 
 	metrics     *metrics.Web
@@ -154,6 +155,12 @@ func openAudit(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// loadManual returns the manual of this program. It is converted when somebody first asks
+// for it: that takes a third of the CPU time in which the daemon starts.
+func loadManual() view.ManualLoader {
+	return sync.OnceValues(func() (*manual.Manual, error) { return manual.Load(man.ManualPages) })
+}
+
 // newServer makes the daemon without its listeners.
 func newServer(n *config.Node, log *slog.Logger, audit io.Writer, counts *metrics.Web) (*server, error) {
 	store, err := session.Open(n.WebDir(), n.LoginSocket(), log)
@@ -161,10 +168,6 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer, counts *metric
 		return nil, err
 	}
 	pages, err := page.Load()
-	if err != nil {
-		return nil, err
-	}
-	pagesOfManual, err := manual.Load(man.ManualPages)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +179,7 @@ func newServer(n *config.Node, log *slog.Logger, audit io.Writer, counts *metric
 	if err != nil {
 		return nil, err
 	}
-	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: pagesOfManual,
+	d := &server{node: n, cursors: cursors, log: log, store: store, pages: pages, man: loadManual(),
 		parser:    jobtext.Parser{Program: program},
 		simulator: simchild.Simulator{Program: filepath.Join(filepath.Dir(program), "roost-sim")},
 		hubs:      stream.New(log, counts.Resyncs), shells: terminal.New(), metrics: counts}

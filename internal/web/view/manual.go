@@ -54,10 +54,17 @@ func manualEntry(p *manual.Page) ManualEntry {
 	return ManualEntry{p.FileName(), p.Name + "(" + p.Section + ")", p.Summary}
 }
 
+// ManualLoader returns the manual, the same each time.
+type ManualLoader func() (*manual.Manual, error)
+
 // ShowManual lists the manual pages, or those that a query finds.
-func ShowManual(m *manual.Manual) func(*route.Call) (any, error) {
+func ShowManual(load ManualLoader) func(*route.Call) (any, error) {
 	titles := map[string]string{"1": "Commands", "5": "Files", "7": "Ideas and conventions", "8": "Daemons"}
 	return func(c *route.Call) (any, error) {
+		m, err := load()
+		if err != nil {
+			return nil, err
+		}
 		x := ManualIndex{Version: document.Version, Query: c.QueryValue("q")}
 		if x.Query != "" {
 			x.Hits = []ManualHit{}
@@ -79,8 +86,12 @@ func ShowManual(m *manual.Manual) func(*route.Call) (any, error) {
 }
 
 // ShowManualPage shows one manual page.
-func ShowManualPage(m *manual.Manual) func(*route.Call) (any, error) {
+func ShowManualPage(load ManualLoader) func(*route.Call) (any, error) {
 	return func(c *route.Call) (any, error) {
+		m, err := load()
+		if err != nil {
+			return nil, err
+		}
 		p, err := m.Page(c.PathValue("page"))
 		if err != nil {
 			return nil, err
