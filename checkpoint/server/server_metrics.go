@@ -26,6 +26,7 @@ func (s *Service) metricsSnapshot() (m metrics.CheckpointServerSnapshot) {
 		m.Blobs, m.UnfinishedBlobs, m.BlobBytes, m.Pins = t.Blobs, t.Unfinished, t.Bytes, t.Pins
 		m.CollectedBlobs, m.CollectedBytes = t.CollectedBlobs, t.CollectedBytes
 		m.DamagedChunks, m.MaxBytes = t.DamagedChunks, s.maxBlobBytes
+		m.HasObjects, m.UnsentBlobs, m.ObjectFailures = t.HasObjects, t.Unsent, t.ObjectFailures
 		if most := s.images.MaxBytesOfUser; most > 0 {
 			for _, bytes := range t.Owned {
 				used := float64(bytes) / float64(most)

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	blobstore "github.com/roost-batch/roost/internal/store"
+	"github.com/roost-batch/roost/internal/store/bucket"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -52,6 +53,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	defer service.blobs.Close()
+	service.awaitIndex(ctx, log)
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
 	return serveListeners(ctx, service, exporter, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		listeners, log)
@@ -84,8 +86,12 @@ func open(node *config.Node, id *rpc.Identity, log *slog.Logger) (_ *Service, _ 
 	if _, err = images.Sweep(func(store.ImageKey) bool { return true }); err != nil { // unfinished uploads
 		return nil, nil, err
 	}
-	blobs, err := blobstore.OpenDirectory(filepath.Join(own.Dir, store.BlobsDir),
-		blobstore.Options{MaxBytes: int64(own.Max), MaxBytesOfOwner: images.MaxBytesOfUser, SpareAfter: spareAfter})
+	options, err := blobOptions(own)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.MaxBytesOfOwner = images.MaxBytesOfUser
+	blobs, err := blobstore.OpenDirectory(filepath.Join(own.Dir, store.BlobsDir), options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,9 +109,46 @@ func open(node *config.Node, id *rpc.Identity, log *slog.Logger) (_ *Service, _ 
 		return nil, nil, err
 	}
 	s := New(images, id)
-	s.blobs, s.packages, s.maxBlobBytes = blobs, names, int64(own.Max)
+	s.blobs, s.packages, s.maxBlobBytes = blobs, names, options.MaxBytes
 	s.metrics = metrics.NewCheckpointServer(exporter.Registry(), own.Dir)
 	return s, exporter, nil
+}
+
+// blobOptions returns the bounds of the blobs, and the object store if there is one.
+func blobOptions(own *config.CheckpointServerSettings) (blobstore.Options, error) {
+	options := blobstore.Options{MaxBytes: int64(own.Max), SpareAfter: spareAfter}
+	o := own.Objects
+	if o == nil {
+		return options, nil
+	}
+	objects, err := bucket.Open(bucket.Options{Endpoint: o.Endpoint, Bucket: o.Bucket, Prefix: o.Prefix,
+		Region: o.Region, CredentialsFile: o.CredentialsFile})
+	if err != nil {
+		return options, err
+	}
+	options.Objects, options.MaxBytes, options.MaxLocalBytes = objects, int64(o.Max), int64(o.CacheSize)
+	return options, nil
+}
+
+// awaitIndex waits a while for the list of the object store. After the loss of the
+// directory nobody should hear that an image does not exist.
+func (s *Service) awaitIndex(ctx context.Context, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
+	defer cancel()
+	if err := s.blobs.AdoptObjects(ctx); err != nil {
+		log.Warn("serving without what only the object store has", "err", err)
+	}
+}
+
+// indexTimeout is how long the start waits for the list of an object store.
+const indexTimeout = 15 * time.Second
+
+// runObjects moves blobs to the object store until ctx ends.
+func (s *Service) runObjects(ctx context.Context, log *slog.Logger) {
+	if s.blobs == nil {
+		return
+	}
+	s.blobs.RunObjects(ctx, func(err error) { log.Warn("object store", "err", err) })
 }
 
 // serveListeners serves on listeners, which it closes, until ctx ends or one of them
@@ -118,6 +161,7 @@ func serveListeners(ctx context.Context, s *Service, exporter *metrics.Exporter,
 	var running sync.WaitGroup
 	running.Go(func() { s.runExpiry(ctx, log) })
 	running.Go(func() { s.runMetrics(ctx) })
+	running.Go(func() { s.runObjects(ctx, log) })
 	running.Go(func() { exporter.Run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {

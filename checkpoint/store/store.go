@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	blobstore "github.com/roost-batch/roost/internal/store"
 )
 
 // ImageKey names one image.
@@ -248,11 +249,8 @@ func (s *Store) UsedBytes() (used int64, err error) {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, partialSuffix) {
 			return ignoreNotExist(err)
 		}
-		info, err := d.Info()
-		if err == nil {
-			used += info.Size()
-		}
-		return ignoreNotExist(err)
+		used += blobstore.AllocatedBytes(path) // holes of images in an object store take nothing
+		return nil
 	})
 	return used, err
 }

@@ -155,6 +155,8 @@ type CheckpointServerSettings struct {
 	// The startds of this node send their checkpoint images to the submit nodes, as they
 	// do where there is no checkpoint server.
 	CheckpointsAtSubmitNode bool
+
+	Objects *ObjectSettings // nil: images and packages stay in the directory
 }
 
 // AccountantSettings configures the accountant on a node.

@@ -75,6 +75,7 @@ func (n *Node) fillDefaults(at, host string) {
 	if i := n.Images; i != nil {
 		setDefault(&i.Dir, filepath.Join(n.Dir, "checkpoint-server"))
 		i.Dir = joinBelow(at, i.Dir)
+		i.Objects.fillDefaults(at)
 		fillListenAddress(&i.Listen, n.RunDir(), "checkpoint-server")
 		setDefault(&n.ImageServer, AdvertisedAddress(i.Listen))
 	}

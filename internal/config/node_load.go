@@ -163,13 +163,7 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	}
 	if b := s.singleBlock("checkpoint_server"); b != nil {
 		n.Images = &CheckpointServerSettings{}
-		i := s.innerBlock(b)
-		i.readAddresses("listen", &n.Images.Listen)
-		i.readText("dir", &n.Images.Dir)
-		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
-		i.readSize("max_files_of_user", `"10GiB"`, &n.Images.MaxFilesOfUser)
-		i.readBool("checkpoints_at_submit_node", &n.Images.CheckpointsAtSubmitNode)
-		i.reportUnknown()
+		s.readCheckpointServer(b, n.Images)
 	}
 	s.readObservers(n)
 	s.readStartds(n)

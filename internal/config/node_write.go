@@ -68,6 +68,7 @@ func Write(n *Node) []byte {
 		b.writeSize("max_size", i.Max)
 		b.writeSize("max_files_of_user", i.MaxFilesOfUser)
 		b.writeBool("checkpoints_at_submit_node", i.CheckpointsAtSubmitNode)
+		b.writeObjects(i.Objects)
 	}
 	w.writeMetrics(n.Metrics)
 	w.writeAccountant(n.Accountant)

@@ -103,6 +103,7 @@ func packageOrders() []packageOrder {
 		{"internal/boltfile", false},
 		{"internal/store/chunktracker", true},
 		{"internal/store", false},
+		{"internal/store/bucket", false},
 		{"internal/store/transfer", false},
 		{"internal/replica", false},
 		{"internal/config/pooldir", false},
@@ -275,6 +276,7 @@ func libraries() map[string][]string {
 			"internal/cli/cell", "internal/cli/jobfile", "internal/cli/nodeaccess", "internal/cli/pbs/jobnodes",
 			"internal/cli/translation", "internal/cli/storedfiles", "internal/cli/accountingstore",
 			"internal/cli/images", "internal/cli/flows"},
+		"github.com/minio/minio-go/v7":        {"internal/store/bucket"},
 		"github.com/prometheus/client_golang": {"internal/metrics"},
 		"github.com/prometheus/common":        {"startd/probe"}, // the text format of metrics
 		"github.com/vbauerster/mpb/v8":        {"internal/cli/progressbar", "internal/cli/sim"},

@@ -30,6 +30,11 @@ type CheckpointServerSnapshot struct {
 	// since the start
 	CollectedBlobs, CollectedBytes int64
 	DamagedChunks                  int64
+
+	// of a server with an object store
+	HasObjects     bool
+	UnsentBlobs    int
+	ObjectFailures int64 // since the start
 }
 
 // NewCheckpointServer registers the metrics of a checkpoint server with files in dir.
@@ -64,7 +69,15 @@ func newCheckpointServerSnapshots(r *Registry) *Published[CheckpointServerSnapsh
 	freed := r.ReadCounter("collected_bytes_total", "Bytes of the images and packages that were deleted so.")
 	damaged := r.ReadCounter("damaged_chunks_total",
 		"Chunks that were read and were not what was stored; they are not sent to anyone.")
+	unsent := r.Gauge("unsent_blobs",
+		"Images and packages that are not in the object store yet; only where there is one.")
+	failures := r.ReadCounter("object_failures_total",
+		"Requests to the object store that failed and are made again; only where there is one.")
 	return newDaemonState(r, func(to *Reading, s *CheckpointServerSnapshot) {
+		if s.HasObjects {
+			to.Set(unsent, float64(s.UnsentBlobs))
+			to.Set(failures, float64(s.ObjectFailures))
+		}
 		to.Set(blobs, float64(s.Blobs), 0)
 		to.Set(blobs, float64(s.UnfinishedBlobs), 1)
 		to.Set(bytes, float64(s.BlobBytes))

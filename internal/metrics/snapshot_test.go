@@ -122,7 +122,7 @@ func fillPart(t testing.TB, r *Registry) {
 		publish(NewAccountant(r, t.TempDir()).Snapshots, s)
 	case "checkpoint_server":
 		publish(NewCheckpointServer(r, t.TempDir()).Snapshots,
-			CheckpointServerSnapshot{Blobs: 10_000, MaxBytes: 1 << 50})
+			CheckpointServerSnapshot{Blobs: 10_000, MaxBytes: 1 << 50, HasObjects: true})
 	}
 }
 

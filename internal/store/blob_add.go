@@ -124,6 +124,9 @@ func (d *Directory) install(file string, m Manifest, owner string) (err error) {
 		return err
 	}
 	if there == nil {
+		if err := ignoreNotExist(os.Remove(path + storedSuffix)); err != nil { // of one that was removed
+			return err
+		}
 		if err := atomicfile.WriteDurable(path+manifestSuffix, m.Encode(), blobMode); err != nil {
 			return err
 		}
@@ -136,7 +139,12 @@ func (d *Directory) install(file string, m Manifest, owner string) (err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.blobs[digest] = &storedBlob{size: m.Size, lastUse: time.Now(), owners: owners}
+	b := &storedBlob{size: m.Size, lastUse: time.Now(), owners: owners}
+	if there != nil {
+		b.stored = there.stored
+	}
+	d.blobs[digest] = b
+	d.copies.signal()
 	return nil
 }
 
@@ -166,6 +174,7 @@ func (d *Directory) own(digest Digest, owner string) (ok bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.owners = owners
+	d.copies.signal()
 	return true, nil
 }
 
@@ -193,6 +202,7 @@ func (d *Directory) Disown(digest Digest, owner string) (removed bool, err error
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.owners = owners
+	d.copies.signal()
 	return false, nil
 }
 
@@ -208,20 +218,31 @@ func writeOwners(path string, owners []string) error {
 	if len(owners) == 0 {
 		return ignoreNotExist(os.Remove(path))
 	}
+	return atomicfile.WriteDurable(path, ownersText(owners), blobMode)
+}
+
+// ownersText returns owners as they are stored.
+func ownersText(owners []string) []byte {
 	var text []byte
 	for _, o := range owners {
 		text = fmt.Appendf(text, "%q\n", o)
 	}
-	return atomicfile.WriteDurable(path, filesum.AppendChecksum(text), blobMode)
+	return filesum.AppendChecksum(text)
 }
 
 // readOwners reads the owners of a blob. A damaged file charges nobody: the blob can be
 // used, and is collected like one of the daemon's own.
 func readOwners(path string) (owners []string) {
 	text, err := os.ReadFile(path)
-	if err == nil {
-		text, err = filesum.VerifyChecksum(text)
+	if err != nil {
+		return nil
 	}
+	return parseOwners(text)
+}
+
+// parseOwners reads what ownersText returns; nothing of what is damaged.
+func parseOwners(text []byte) (owners []string) {
+	text, err := filesum.VerifyChecksum(text)
 	if err != nil {
 		return nil
 	}

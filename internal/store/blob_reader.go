@@ -17,31 +17,42 @@ type Blob struct {
 	Manifest Manifest
 	digest   Digest
 	file     *os.File
-	counts   *storeCounts
+
+	directory *Directory
+	isWhole   bool // the object store may have what the file does not
 }
 
 // OpenBlob opens a whole blob. It is roost.NotFound if the store has none.
 func (d *Directory) OpenBlob(digest Digest) (*Blob, error) {
+	if _, err := d.Manifest(digest); err != nil {
+		return nil, err
+	}
+	d.Path(digest) // it is used
+	return d.openBlob(digest)
+}
+
+// openBlob opens a blob without noting that it is used.
+func (d *Directory) openBlob(digest Digest) (*Blob, error) {
 	m, err := d.Manifest(digest)
 	if err != nil {
 		return nil, err
 	}
-	path, ok := d.Path(digest)
-	if !ok {
+	f, err := os.Open(d.blobPath(digest))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("blob %s: %w: it is not in the store", digest.Short(), roost.NotFound)
 	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", digest.Short(), err)
 	}
-	return &Blob{m, digest, f, &d.counts}, nil
+	return &Blob{m, digest, f, d, true}, nil
 }
 
 // ErrDamaged means that a blob on the disk is no longer what was stored.
 var ErrDamaged = errors.New("the blob is damaged on the disk")
 
 // ReadChunk reads chunk i and compares it with its digest, so no damaged chunk is sent
-// on. The bytes are in buffer if it has room for them.
+// on. The bytes are in buffer if it has room for them. What the directory does not have
+// comes from the object store.
 func (b *Blob) ReadChunk(i int, buffer []byte) ([]byte, error) {
 	if i < 0 || i >= len(b.Manifest.Chunks) {
 		return nil, fmt.Errorf("blob %s: %w: it has %d chunks, and no chunk %d", b.digest.Short(), roost.Invalid,
@@ -52,15 +63,18 @@ func (b *Blob) ReadChunk(i int, buffer []byte) ([]byte, error) {
 		buffer = make([]byte, n)
 	}
 	buffer = buffer[:n]
-	if _, err := b.file.ReadAt(buffer, int64(i)*ChunkBytes); err != nil {
-		b.counts.damagedChunks.Add(1)
+	_, err := b.file.ReadAt(buffer, int64(i)*ChunkBytes)
+	switch {
+	case err == nil && sha256.Sum256(buffer) == b.Manifest.Chunks[i]:
+		return buffer, nil
+	case b.isWhole && b.directory.copies != nil:
+		return b.fetchChunk(i)
+	}
+	b.directory.counts.damagedChunks.Add(1)
+	if err != nil {
 		return nil, fmt.Errorf("blob %s: chunk %d: %w: %w", b.digest.Short(), i, ErrDamaged, err)
 	}
-	if sha256.Sum256(buffer) != b.Manifest.Chunks[i] {
-		b.counts.damagedChunks.Add(1)
-		return nil, fmt.Errorf("blob %s: chunk %d: %w", b.digest.Short(), i, ErrDamaged)
-	}
-	return buffer, nil
+	return nil, fmt.Errorf("blob %s: chunk %d: %w", b.digest.Short(), i, ErrDamaged)
 }
 
 // ReadChunk reads chunk i of a blob that is whole or on its way. It compares the chunk
@@ -75,19 +89,12 @@ func (d *Directory) ReadChunk(digest Digest, i int, buffer []byte) ([]byte, erro
 			return data, nil // otherwise it may have become whole meanwhile
 		}
 	}
-	m, err := d.Manifest(digest)
+	b, err := d.openBlob(digest)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(d.blobPath(digest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob %s: %w: it is not in the store", digest.Short(), roost.NotFound)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("blob %s: %w", digest.Short(), err)
-	}
-	defer f.Close()
-	return (&Blob{m, digest, f, &d.counts}).ReadChunk(i, buffer)
+	defer b.Close()
+	return b.ReadChunk(i, buffer)
 }
 
 // Close closes the file.
@@ -161,7 +168,10 @@ func (d *Directory) removeFiles(digest Digest) error {
 	delete(d.blobs, digest)
 	d.mu.Unlock()
 	path := d.blobPath(digest)
-	for _, p := range []string{path, path + manifestSuffix, path + ownersSuffix} {
+	if err := d.noteRemoval(digest); err != nil {
+		return fmt.Errorf("blob %s: %w", digest.Short(), err)
+	}
+	for _, p := range []string{path, path + manifestSuffix, path + ownersSuffix, path + storedSuffix} {
 		if err := ignoreNotExist(os.Remove(p)); err != nil {
 			return fmt.Errorf("blob %s: %w", digest.Short(), err)
 		}

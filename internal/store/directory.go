@@ -25,6 +25,11 @@ type Options struct {
 	// Blobs without a pin that nobody has used for so long make room for new ones. Zero:
 	// none do, unless Collect is called.
 	SpareAfter time.Duration
+
+	// Whole blobs move to an object store; nil: there is none. The directory then has at
+	// most MaxLocalBytes of those that have moved.
+	Objects       Objects
+	MaxLocalBytes int64
 }
 
 // Directory is a store in a directory. Its methods may be called concurrently.
@@ -34,6 +39,7 @@ type Directory struct {
 	lock    *os.File
 
 	counts storeCounts
+	copies *objectCopies // nil: there is no object store
 
 	filesMu sync.Mutex // held while files of whole blobs, owners and pins come and go
 
@@ -52,6 +58,7 @@ type storedBlob struct {
 	size    int64
 	lastUse time.Time
 	owners  []string
+	stored  string // sum of the owners in the object store; empty: it does not have the blob
 }
 
 // formatText is the contents of the file with the version of the layout.
@@ -87,7 +94,8 @@ func OpenDirectory(path string, o Options) (*Directory, error) {
 			roost.Conflict)
 	}
 	d.lock = lock
-	if err := errors.Join(d.checkFormat(), d.scanIncoming(), d.scanBlobs(), d.scanPins()); err != nil {
+	if err := errors.Join(d.checkFormat(), d.scanIncoming(), d.scanBlobs(), d.scanPins(),
+		d.openObjects()); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -149,7 +157,8 @@ func (d *Directory) scanBlobs() error {
 		if err != nil {
 			return ignoreNotExist(err)
 		}
-		d.blobs[digest] = &storedBlob{info.Size(), info.ModTime(), readOwners(path + ownersSuffix)}
+		d.blobs[digest] = &storedBlob{info.Size(), info.ModTime(), readOwners(path + ownersSuffix),
+			readStored(path + storedSuffix)}
 		return nil
 	})
 }

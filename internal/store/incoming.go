@@ -222,7 +222,7 @@ func (in *Incoming) readChunk(i int, buffer []byte) ([]byte, error) {
 	if !here {
 		return nil, fmt.Errorf("blob %s: chunk %d: %w: it has not come yet", in.digest.Short(), i, roost.NotFound)
 	}
-	return (&Blob{in.manifest, in.digest, in.file, &in.directory.counts}).ReadChunk(i, buffer)
+	return (&Blob{in.manifest, in.digest, in.file, in.directory, false}).ReadChunk(i, buffer)
 }
 
 // Finish makes the blob whole, and returns its file. Missing chunks are roost.Conflict.

@@ -38,12 +38,31 @@ type reservation struct {
 // uses give way, where the options say so.
 func (d *Directory) reserve(owner string, size int64) (*reservation, error) {
 	r, err := d.tryReserve(owner, size)
+	if d.copies != nil && errors.Is(err, errNoDiskRoom) {
+		if derr := d.copies.dropLocal(max(0, d.localBytes()-size)); derr == nil {
+			r, err = d.tryReserve(owner, size)
+		}
+		if errors.Is(err, errNoDiskRoom) {
+			return r, err // no blob without chunks here takes room on the disk
+		}
+	}
 	if d.options.SpareAfter > 0 && errors.Is(err, roost.Exhausted) {
 		if _, cerr := d.collectFor(size, time.Now().Add(-d.options.SpareAfter)); cerr == nil {
 			r, err = d.tryReserve(owner, size)
 		}
 	}
 	return r, err
+}
+
+// errNoDiskRoom is the disk, not a bound, as the reason for which there is no room.
+var errNoDiskRoom = errors.New("the disk of the store")
+
+// localBytes sums what the blobs take of the disk.
+func (d *Directory) localBytes() (sum int64) {
+	for _, e := range d.List() {
+		sum += AllocatedBytes(d.blobPath(e.Digest))
+	}
+	return sum
 }
 
 func (d *Directory) tryReserve(owner string, size int64) (*reservation, error) {
@@ -77,8 +96,8 @@ func (d *Directory) fits(owner string, size, free int64) error {
 		}
 	}
 	if size > free-d.arriving {
-		return fmt.Errorf("%w: the blob has %v, and the disk of the store %s has room for %v", roost.Exhausted,
-			roost.Bytes(size), d.path, roost.Bytes(max(0, free-d.arriving)))
+		return fmt.Errorf("%w: the blob has %v, and %w %s has room for %v", roost.Exhausted, roost.Bytes(size),
+			errNoDiskRoom, d.path, roost.Bytes(max(0, free-d.arriving)))
 	}
 	return nil
 }
