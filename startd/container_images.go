@@ -31,6 +31,7 @@ func (m *startdHost) openContainers(ad *classad.Ad) (err error) {
 	if err != nil {
 		return fmt.Errorf("startd %s: %w", m.config.Name, err)
 	}
+	m.earlyFetches = newEarlyFetches(m.log, m.containers)
 	rack, _ := ad.Str(document.RackAttr)
 	m.openUploads(rack)
 	return nil
@@ -56,6 +57,7 @@ func (m *startdHost) releaseImages() {
 // closeContainers lets another process have the images.
 func (m *startdHost) closeContainers() {
 	if m.containers != nil {
+		m.earlyFetches.close()
 		m.containers.Close()
 	}
 }

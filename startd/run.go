@@ -59,6 +59,7 @@ type startdHost struct {
 	checkpoints       *claim.Checkpoints
 	containers        *containerimage.Cache // nil: tasks have no container images here
 	exchange          imageExchange         // of them
+	earlyFetches      *earlyFetches         // of them; nil: there are none
 	inputs            *inputcache.Cache     // nil: input files come with each attempt
 	ports             claim.PortAddress     // of the tasks
 	sandboxed         bool                  // tasks run in sandboxes

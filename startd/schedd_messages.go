@@ -65,7 +65,7 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		})
 	case *wire.ToStartd_Resize:
 		requestResize(l, s, m.Resize)
-	case *wire.ToStartd_HoldChecks, *wire.ToStartd_NameRight, *wire.ToStartd_Secrets:
+	case *wire.ToStartd_FetchContent, *wire.ToStartd_HoldChecks, *wire.ToStartd_NameRight, *wire.ToStartd_Secrets:
 		l.onServiceMessage(s, message)
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= claim.MaxOutputMessage {
@@ -96,9 +96,12 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 	}
 }
 
-// onServiceMessage takes in one message about what an attempt has beside its program.
+// onServiceMessage takes in one message about what an attempt, or a later one of its
+// service, has beside its program.
 func (l *machineLoop) onServiceMessage(s *scheddSession, message *wire.ToStartd) {
 	switch m := message.GetOf().(type) {
+	case *wire.ToStartd_FetchContent:
+		fetchContent(l, s, m.FetchContent)
 	case *wire.ToStartd_HoldChecks:
 		l.sendToAttempt(s, m.HoldChecks.GetAttempt(), func(id roost.AttemptID) any {
 			return claim.HoldChecksCmd{ID: id, For: time.Duration(m.HoldChecks.GetForNs())}

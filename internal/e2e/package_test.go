@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/config"
@@ -22,6 +24,7 @@ func TestPackages(t *testing.T) {
 	p.checkPush()
 	p.checkPackageJobs()
 	p.checkNamedImage()
+	p.checkEarlyFetch()
 }
 
 // makePackage makes a directory with the files of a package.
@@ -125,4 +128,63 @@ func (p *containerPool) checkNamedImage() {
 	p.expect("it is a package and no container image", 65, "submit", p.write("wrong.hcl",
 		"job \"wrong\" {\n  image = \"web@live\"\n  command = [\"true\"]\n}\n"))
 	p.expect("--name is for roost image pull, with one image", 64, "image", "inspect", "--name", "x@1", archive)
+}
+
+// checkEarlyFetch updates a service to another package. The machine of the task that
+// waits for the canary has the package already.
+func (p *containerPool) checkEarlyFetch() {
+	p.t.Helper()
+	revision := func(version string) (job string) {
+		return p.write("early.hcl", `job "early" {
+  directory = "`+p.home+`"
+  count     = 2
+  cpus      = 1.5
+  memory    = "16MiB"
+  script    = "cat /roost-app/name; exec sleep 1000"
+  package "`+version+`" { at = "/roost-app" }
+  service {
+    drain = "0s"
+  }
+  update {
+    settle  = "0.1s"
+    canary  = 1
+    promote = "manual"
+  }
+}
+`)
+	}
+	p.makePackage("three")
+	p.mustRun(p.t, "package", "push", filepath.Join(p.home, "package"), "web@3")
+	p.mustRun(p.t, "submit", revision("web@1"))
+	p.mustRun(p.t, "wait", "--ready", "@early")
+	if n := p.machinesWith("web@3"); n != 0 {
+		p.t.Errorf("%d machines have a package that nobody uses", n)
+	}
+	p.expect("its machines fetch 1 new images and packages before they need them", 0, "update", revision("web@3"))
+	awaitTrue(p.t, "both machines have the new package", func() bool { return p.machinesWith("web@3") == 2 })
+	awaitTrue(p.t, "one task is at the old revision", func() bool {
+		return strings.Contains(p.mustRun(p.t, "show", "--json", "@early"), `"waiting-promote"`)
+	})
+	p.mustRun(p.t, "rm", "--yes", "@early")
+}
+
+// machinesWith returns how many machines have fetched a version of a package.
+func (p *containerPool) machinesWith(version string) int {
+	p.t.Helper()
+	name, number, _ := strings.Cut(version, "@")
+	var shown struct {
+		Versions []struct{ Version, Digest string }
+	}
+	if err := json.Unmarshal([]byte(p.mustRun(p.t, "package", "show", name, "--json")), &shown); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, v := range shown.Versions {
+		if v.Version == number {
+			hex := strings.TrimPrefix(v.Digest, "sha256:")
+			found, _ := filepath.Glob(filepath.Join(p.Dir, "startd", "*", "containers", "blobs", "blobs", "*", hex))
+			return len(found)
+		}
+	}
+	p.t.Fatalf("there is no %s", version)
+	return 0
 }

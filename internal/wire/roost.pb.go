@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83, 0}
+	return file_roost_proto_rawDescGZIP(), []int{84, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85, 0}
+	return file_roost_proto_rawDescGZIP(), []int{86, 0}
 }
 
 type ChunkResult_Outcome int32
@@ -338,7 +338,7 @@ func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChunkResult_Outcome.Descriptor instead.
 func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91, 0}
+	return file_roost_proto_rawDescGZIP(), []int{92, 0}
 }
 
 type IdleSource_Health int32
@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131, 0}
+	return file_roost_proto_rawDescGZIP(), []int{132, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -4925,6 +4925,7 @@ type ToStartd struct {
 	//	*ToStartd_NameRight
 	//	*ToStartd_Secrets
 	//	*ToStartd_Resize
+	//	*ToStartd_FetchContent
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5138,6 +5139,15 @@ func (x *ToStartd) GetResize() *Resize {
 	return nil
 }
 
+func (x *ToStartd) GetFetchContent() *FetchContent {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_FetchContent); ok {
+			return x.FetchContent
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -5218,6 +5228,10 @@ type ToStartd_Resize struct {
 	Resize *Resize `protobuf:"bytes,30,opt,name=resize,proto3,oneof"`
 }
 
+type ToStartd_FetchContent struct {
+	FetchContent *FetchContent `protobuf:"bytes,31,opt,name=fetch_content,json=fetchContent,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -5256,6 +5270,62 @@ func (*ToStartd_Secrets) isToStartd_Of() {}
 
 func (*ToStartd_Resize) isToStartd_Of() {}
 
+func (*ToStartd_FetchContent) isToStartd_Of() {}
+
+// FetchContent names images and packages that the machine of an attempt will soon need:
+// the attempts of a newer revision of its service. The machine fetches them if it can.
+type FetchContent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Digests       []string               `protobuf:"bytes,2,rep,name=digests,proto3" json:"digests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchContent) Reset() {
+	*x = FetchContent{}
+	mi := &file_roost_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchContent) ProtoMessage() {}
+
+func (x *FetchContent) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchContent.ProtoReflect.Descriptor instead.
+func (*FetchContent) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *FetchContent) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *FetchContent) GetDigests() []string {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
 // Resize has the claim of a running attempt become larger or smaller. It is sent again
 // with each session until the startd has answered.
 type Resize struct {
@@ -5269,7 +5339,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5281,7 +5351,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5294,7 +5364,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Resize) GetAttempt() *scheddapi.AttemptRef {
@@ -5331,7 +5401,7 @@ type Resized struct {
 
 func (x *Resized) Reset() {
 	*x = Resized{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5343,7 +5413,7 @@ func (x *Resized) String() string {
 func (*Resized) ProtoMessage() {}
 
 func (x *Resized) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5356,7 +5426,7 @@ func (x *Resized) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resized.ProtoReflect.Descriptor instead.
 func (*Resized) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Resized) GetAttempt() *scheddapi.AttemptRef {
@@ -5400,7 +5470,7 @@ type PlaceSecrets struct {
 
 func (x *PlaceSecrets) Reset() {
 	*x = PlaceSecrets{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5482,7 @@ func (x *PlaceSecrets) String() string {
 func (*PlaceSecrets) ProtoMessage() {}
 
 func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5425,7 +5495,7 @@ func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceSecrets.ProtoReflect.Descriptor instead.
 func (*PlaceSecrets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PlaceSecrets) GetAttempt() *scheddapi.AttemptRef {
@@ -5460,7 +5530,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5472,7 +5542,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5485,7 +5555,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -5520,7 +5590,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5602,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5615,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5621,7 +5691,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5633,7 +5703,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5646,7 +5716,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5809,7 +5879,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5821,7 +5891,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5834,7 +5904,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PortRequest) GetName() string {
@@ -5880,7 +5950,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5892,7 +5962,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5905,7 +5975,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5945,7 +6015,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5957,7 +6027,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5970,7 +6040,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -5991,7 +6061,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6003,7 +6073,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6016,7 +6086,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -6046,7 +6116,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6058,7 +6128,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6071,7 +6141,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -6106,7 +6176,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6188,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6201,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -6160,7 +6230,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6172,7 +6242,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6185,7 +6255,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -6214,7 +6284,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6226,7 +6296,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6239,7 +6309,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -6275,7 +6345,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6287,7 +6357,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6300,7 +6370,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -6337,7 +6407,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6349,7 +6419,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6362,7 +6432,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -6450,7 +6520,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6462,7 +6532,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6475,7 +6545,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6750,7 +6820,7 @@ type PackageMount struct {
 
 func (x *PackageMount) Reset() {
 	*x = PackageMount{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6762,7 +6832,7 @@ func (x *PackageMount) String() string {
 func (*PackageMount) ProtoMessage() {}
 
 func (x *PackageMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6775,7 +6845,7 @@ func (x *PackageMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMount.ProtoReflect.Descriptor instead.
 func (*PackageMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PackageMount) GetDigest() string {
@@ -6825,7 +6895,7 @@ type Container struct {
 
 func (x *Container) Reset() {
 	*x = Container{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6837,7 +6907,7 @@ func (x *Container) String() string {
 func (*Container) ProtoMessage() {}
 
 func (x *Container) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6850,7 +6920,7 @@ func (x *Container) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Container.ProtoReflect.Descriptor instead.
 func (*Container) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Container) GetDigest() string {
@@ -6935,7 +7005,7 @@ type ContainerMount struct {
 
 func (x *ContainerMount) Reset() {
 	*x = ContainerMount{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6947,7 +7017,7 @@ func (x *ContainerMount) String() string {
 func (*ContainerMount) ProtoMessage() {}
 
 func (x *ContainerMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6960,7 +7030,7 @@ func (x *ContainerMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
 func (*ContainerMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ContainerMount) GetSource() string {
@@ -7003,7 +7073,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7015,7 +7085,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7028,7 +7098,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -7100,7 +7170,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7112,7 +7182,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7125,7 +7195,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -7168,7 +7238,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7180,7 +7250,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7193,7 +7263,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -7230,7 +7300,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7242,7 +7312,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7255,7 +7325,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -7293,7 +7363,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7305,7 +7375,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7318,7 +7388,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7360,7 +7430,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7442,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7455,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7424,7 +7494,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7436,7 +7506,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7449,7 +7519,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7560,7 +7630,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7572,7 +7642,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7585,7 +7655,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7662,7 +7732,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7674,7 +7744,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7687,7 +7757,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7785,7 +7855,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7797,7 +7867,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7810,7 +7880,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7923,7 +7993,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7935,7 +8005,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7948,7 +8018,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7994,7 +8064,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8006,7 +8076,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8019,7 +8089,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -8070,7 +8140,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8082,7 +8152,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8095,7 +8165,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -8138,7 +8208,7 @@ type ChunkPlanRequest struct {
 
 func (x *ChunkPlanRequest) Reset() {
 	*x = ChunkPlanRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8150,7 +8220,7 @@ func (x *ChunkPlanRequest) String() string {
 func (*ChunkPlanRequest) ProtoMessage() {}
 
 func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8163,7 +8233,7 @@ func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
 func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ChunkPlanRequest) GetDigest() string {
@@ -8248,7 +8318,7 @@ type ChunkResult struct {
 
 func (x *ChunkResult) Reset() {
 	*x = ChunkResult{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8260,7 +8330,7 @@ func (x *ChunkResult) String() string {
 func (*ChunkResult) ProtoMessage() {}
 
 func (x *ChunkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8273,7 +8343,7 @@ func (x *ChunkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
 func (*ChunkResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ChunkResult) GetNode() string {
@@ -8307,7 +8377,7 @@ type ChunkPlan struct {
 
 func (x *ChunkPlan) Reset() {
 	*x = ChunkPlan{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8319,7 +8389,7 @@ func (x *ChunkPlan) String() string {
 func (*ChunkPlan) ProtoMessage() {}
 
 func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8332,7 +8402,7 @@ func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
 func (*ChunkPlan) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ChunkPlan) GetSources() []*ChunkSource {
@@ -8362,7 +8432,7 @@ type ChunkSource struct {
 
 func (x *ChunkSource) Reset() {
 	*x = ChunkSource{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8374,7 +8444,7 @@ func (x *ChunkSource) String() string {
 func (*ChunkSource) ProtoMessage() {}
 
 func (x *ChunkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8387,7 +8457,7 @@ func (x *ChunkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
 func (*ChunkSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ChunkSource) GetNode() string {
@@ -8429,7 +8499,7 @@ type BlobPins struct {
 
 func (x *BlobPins) Reset() {
 	*x = BlobPins{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8441,7 +8511,7 @@ func (x *BlobPins) String() string {
 func (*BlobPins) ProtoMessage() {}
 
 func (x *BlobPins) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8454,7 +8524,7 @@ func (x *BlobPins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPins.ProtoReflect.Descriptor instead.
 func (*BlobPins) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BlobPins) GetDigests() []string {
@@ -8480,7 +8550,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8492,7 +8562,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8505,7 +8575,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8528,7 +8598,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8540,7 +8610,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8553,7 +8623,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8596,7 +8666,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8608,7 +8678,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8621,7 +8691,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8661,7 +8731,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8673,7 +8743,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8686,7 +8756,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8705,7 +8775,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8717,7 +8787,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8730,7 +8800,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8749,7 +8819,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8761,7 +8831,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8774,7 +8844,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8796,7 +8866,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8808,7 +8878,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8821,7 +8891,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8861,7 +8931,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8873,7 +8943,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8886,7 +8956,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8905,7 +8975,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8917,7 +8987,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8930,7 +9000,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8955,7 +9025,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8967,7 +9037,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8980,7 +9050,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9031,7 +9101,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9043,7 +9113,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9056,7 +9126,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9325,7 +9395,7 @@ type ContainerProgress struct {
 
 func (x *ContainerProgress) Reset() {
 	*x = ContainerProgress{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9337,7 +9407,7 @@ func (x *ContainerProgress) String() string {
 func (*ContainerProgress) ProtoMessage() {}
 
 func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9350,7 +9420,7 @@ func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
 func (*ContainerProgress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
@@ -9405,7 +9475,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9417,7 +9487,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9430,7 +9500,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9494,7 +9564,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9506,7 +9576,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9519,7 +9589,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9549,7 +9619,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9561,7 +9631,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9574,7 +9644,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9625,7 +9695,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9637,7 +9707,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9650,7 +9720,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9738,7 +9808,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9750,7 +9820,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9763,7 +9833,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9821,7 +9891,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9833,7 +9903,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9846,7 +9916,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9945,7 +10015,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9957,7 +10027,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9970,7 +10040,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10000,7 +10070,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10012,7 +10082,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10025,7 +10095,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10069,7 +10139,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10081,7 +10151,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10094,7 +10164,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10181,7 +10251,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10193,7 +10263,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10206,7 +10276,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10254,7 +10324,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10266,7 +10336,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10279,7 +10349,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10324,7 +10394,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10336,7 +10406,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10349,7 +10419,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10465,7 +10535,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10477,7 +10547,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10490,7 +10560,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10537,7 +10607,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10549,7 +10619,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10562,7 +10632,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10586,7 +10656,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10598,7 +10668,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10611,7 +10681,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10652,7 +10722,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10664,7 +10734,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10677,7 +10747,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10703,7 +10773,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10715,7 +10785,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10728,7 +10798,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10751,7 +10821,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10763,7 +10833,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10776,7 +10846,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10839,7 +10909,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10851,7 +10921,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10864,7 +10934,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10962,7 +11032,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10974,7 +11044,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10987,7 +11057,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11017,7 +11087,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11029,7 +11099,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11042,7 +11112,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11078,7 +11148,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11090,7 +11160,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11103,7 +11173,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11151,7 +11221,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11163,7 +11233,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11176,7 +11246,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11280,7 +11350,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11292,7 +11362,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11305,7 +11375,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11448,7 +11518,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11460,7 +11530,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11473,7 +11543,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11523,7 +11593,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11535,7 +11605,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11548,7 +11618,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11599,7 +11669,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11611,7 +11681,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11624,7 +11694,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11702,7 +11772,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11714,7 +11784,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11727,7 +11797,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11767,7 +11837,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11779,7 +11849,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11792,7 +11862,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11861,7 +11931,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11873,7 +11943,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11886,7 +11956,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11911,7 +11981,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11923,7 +11993,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11936,7 +12006,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 type OwnerReply struct {
@@ -11950,7 +12020,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11962,7 +12032,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11975,7 +12045,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12007,7 +12077,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12019,7 +12089,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12032,7 +12102,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type MineReply struct {
@@ -12046,7 +12116,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12058,7 +12128,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12071,7 +12141,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12109,7 +12179,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12121,7 +12191,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12134,7 +12204,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12173,7 +12243,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12185,7 +12255,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12198,7 +12268,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type GreetRequest struct {
@@ -12209,7 +12279,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12221,7 +12291,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12234,7 +12304,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type GreetReply struct {
@@ -12247,7 +12317,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12259,7 +12329,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12272,7 +12342,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12304,7 +12374,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12316,7 +12386,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12329,7 +12399,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12385,7 +12455,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12397,7 +12467,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12410,7 +12480,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12492,7 +12562,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12504,7 +12574,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12517,7 +12587,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12536,7 +12606,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12548,7 +12618,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12561,7 +12631,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12579,7 +12649,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12591,7 +12661,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12604,7 +12674,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type LeaveReply struct {
@@ -12615,7 +12685,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12627,7 +12697,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12640,7 +12710,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type RevokedRequest struct {
@@ -12652,7 +12722,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12664,7 +12734,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12677,7 +12747,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12696,7 +12766,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12708,7 +12778,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12721,7 +12791,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12742,7 +12812,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12754,7 +12824,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12767,7 +12837,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12802,7 +12872,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12814,7 +12884,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12827,7 +12897,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12867,7 +12937,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12879,7 +12949,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12892,7 +12962,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12960,7 +13030,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12972,7 +13042,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12985,7 +13055,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13004,7 +13074,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13016,7 +13086,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13029,7 +13099,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13047,7 +13117,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13059,7 +13129,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13072,7 +13142,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 type MembersReply struct {
@@ -13085,7 +13155,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13097,7 +13167,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13110,7 +13180,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13143,7 +13213,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13155,7 +13225,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13168,7 +13238,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13237,7 +13307,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13249,7 +13319,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13262,7 +13332,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13288,7 +13358,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13300,7 +13370,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13313,7 +13383,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13333,7 +13403,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13345,7 +13415,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13358,7 +13428,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13387,7 +13457,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13399,7 +13469,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13412,7 +13482,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13446,7 +13516,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13458,7 +13528,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13471,7 +13541,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13496,7 +13566,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13508,7 +13578,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13521,7 +13591,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13575,7 +13645,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13587,7 +13657,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13600,7 +13670,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13619,7 +13689,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13631,7 +13701,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13644,7 +13714,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13672,7 +13742,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13684,7 +13754,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13697,7 +13767,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14159,7 +14229,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xe4\a\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xa5\b\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -14185,8 +14255,12 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"name_right\x18\x14 \x01(\v2\x1a.roost.wire.RenewNameRightH\x00R\tnameRight\x124\n" +
 	"\asecrets\x18\x15 \x01(\v2\x18.roost.wire.PlaceSecretsH\x00R\asecrets\x12,\n" +
-	"\x06resize\x18\x1e \x01(\v2\x12.roost.wire.ResizeH\x00R\x06resizeB\x04\n" +
-	"\x02of\"\x7f\n" +
+	"\x06resize\x18\x1e \x01(\v2\x12.roost.wire.ResizeH\x00R\x06resize\x12?\n" +
+	"\rfetch_content\x18\x1f \x01(\v2\x18.roost.wire.FetchContentH\x00R\ffetchContentB\x04\n" +
+	"\x02of\"Z\n" +
+	"\fFetchContent\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
+	"\adigests\x18\x02 \x03(\tR\adigests\"\x7f\n" +
 	"\x06Resize\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x123\n" +
 	"\tresources\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x0e\n" +
@@ -15049,7 +15123,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 175)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15115,197 +15189,198 @@ var file_roost_proto_goTypes = []any{
 	(*ReplicaState)(nil),                    // 61: roost.wire.ReplicaState
 	(*ReplicaMember)(nil),                   // 62: roost.wire.ReplicaMember
 	(*ToStartd)(nil),                        // 63: roost.wire.ToStartd
-	(*Resize)(nil),                          // 64: roost.wire.Resize
-	(*Resized)(nil),                         // 65: roost.wire.Resized
-	(*PlaceSecrets)(nil),                    // 66: roost.wire.PlaceSecrets
-	(*HoldChecks)(nil),                      // 67: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 68: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 69: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 70: roost.wire.PortRequest
-	(*Activate)(nil),                        // 71: roost.wire.Activate
-	(*Launch)(nil),                          // 72: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 73: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 74: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 75: roost.wire.Freeze
-	(*Signal)(nil),                          // 76: roost.wire.Signal
-	(*Limit)(nil),                           // 77: roost.wire.Limit
-	(*HostFiles)(nil),                       // 78: roost.wire.HostFiles
-	(*Message)(nil),                         // 79: roost.wire.Message
-	(*Program)(nil),                         // 80: roost.wire.Program
-	(*PackageMount)(nil),                    // 81: roost.wire.PackageMount
-	(*Container)(nil),                       // 82: roost.wire.Container
-	(*ContainerMount)(nil),                  // 83: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 84: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 85: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 86: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 87: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 88: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 89: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 90: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 91: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 92: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 93: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 94: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 95: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 96: roost.wire.SignedImageRight
-	(*ChunkPlanRequest)(nil),                // 97: roost.wire.ChunkPlanRequest
-	(*ChunkResult)(nil),                     // 98: roost.wire.ChunkResult
-	(*ChunkPlan)(nil),                       // 99: roost.wire.ChunkPlan
-	(*ChunkSource)(nil),                     // 100: roost.wire.ChunkSource
-	(*BlobPins)(nil),                        // 101: roost.wire.BlobPins
-	(*BlobManifest)(nil),                    // 102: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 103: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 104: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 105: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 106: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 107: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 108: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 109: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 110: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 111: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 112: roost.wire.FromStartd
-	(*ContainerProgress)(nil),               // 113: roost.wire.ContainerProgress
-	(*TaskHealth)(nil),                      // 114: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 115: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 116: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 117: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 118: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 119: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 120: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 121: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 122: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 123: roost.wire.InputReady
-	(*Started)(nil),                         // 124: roost.wire.Started
-	(*Exited)(nil),                          // 125: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 126: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 127: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 128: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 129: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 130: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 131: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 132: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 133: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 134: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 135: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 136: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 137: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 138: roost.wire.IdleSource
-	(*Pause)(nil),                           // 139: roost.wire.Pause
-	(*GuardReport)(nil),                     // 140: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 141: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 142: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 143: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 144: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 145: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 146: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 147: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 148: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 149: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 150: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 151: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 152: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 153: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 154: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 155: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 156: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 157: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 158: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 159: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 160: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 161: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 162: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 163: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 164: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 165: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 166: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 167: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 168: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 169: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 170: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 171: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 172: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 173: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 174: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 175: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 176: roost.wire.FeedBatch
-	nil,                                     // 177: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 178: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 179: roost.wire.Extent.WordsEntry
-	nil,                                     // 180: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 181: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 182: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 183: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 184: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 185: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 186: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 187: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 188: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 189: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 190: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 191: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 192: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 193: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 194: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 195: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 196: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 197: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 198: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 199: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 200: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 201: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 202: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 203: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 204: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 205: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 206: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 207: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 208: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 209: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 210: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 211: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 212: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 213: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 214: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 215: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 216: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 217: roost.wire.PackageQuery
-	(*scheddapi.SubmitReply)(nil),           // 218: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 219: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 220: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 221: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 222: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 223: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 224: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 225: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 226: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 227: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 228: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 229: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 230: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 231: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 232: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 233: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 234: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 235: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 236: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 237: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 238: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 239: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 240: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 241: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 242: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 243: roost.wire.PackageList
-	(*scheddapi.WaitSummary)(nil),           // 244: roost.wire.WaitSummary
+	(*FetchContent)(nil),                    // 64: roost.wire.FetchContent
+	(*Resize)(nil),                          // 65: roost.wire.Resize
+	(*Resized)(nil),                         // 66: roost.wire.Resized
+	(*PlaceSecrets)(nil),                    // 67: roost.wire.PlaceSecrets
+	(*HoldChecks)(nil),                      // 68: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 69: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 70: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 71: roost.wire.PortRequest
+	(*Activate)(nil),                        // 72: roost.wire.Activate
+	(*Launch)(nil),                          // 73: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 74: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 75: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 76: roost.wire.Freeze
+	(*Signal)(nil),                          // 77: roost.wire.Signal
+	(*Limit)(nil),                           // 78: roost.wire.Limit
+	(*HostFiles)(nil),                       // 79: roost.wire.HostFiles
+	(*Message)(nil),                         // 80: roost.wire.Message
+	(*Program)(nil),                         // 81: roost.wire.Program
+	(*PackageMount)(nil),                    // 82: roost.wire.PackageMount
+	(*Container)(nil),                       // 83: roost.wire.Container
+	(*ContainerMount)(nil),                  // 84: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 85: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 86: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 87: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 88: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 89: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 90: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 91: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 92: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 93: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 94: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 95: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 96: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 97: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 98: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 99: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 100: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 101: roost.wire.ChunkSource
+	(*BlobPins)(nil),                        // 102: roost.wire.BlobPins
+	(*BlobManifest)(nil),                    // 103: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 104: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 105: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 106: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 107: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 108: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 109: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 110: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 111: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 112: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 113: roost.wire.FromStartd
+	(*ContainerProgress)(nil),               // 114: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 115: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 116: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 117: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 118: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 119: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 120: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 121: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 122: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 123: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 124: roost.wire.InputReady
+	(*Started)(nil),                         // 125: roost.wire.Started
+	(*Exited)(nil),                          // 126: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 127: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 128: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 129: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 130: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 131: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 132: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 133: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 134: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 135: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 136: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 137: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 138: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 139: roost.wire.IdleSource
+	(*Pause)(nil),                           // 140: roost.wire.Pause
+	(*GuardReport)(nil),                     // 141: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 142: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 143: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 144: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 145: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 146: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 147: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 148: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 149: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 150: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 151: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 152: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 153: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 154: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 155: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 156: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 157: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 158: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 159: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 160: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 161: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 162: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 163: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 164: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 165: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 166: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 167: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 168: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 169: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 170: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 171: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 172: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 173: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 174: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 175: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 176: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 177: roost.wire.FeedBatch
+	nil,                                     // 178: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 179: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 180: roost.wire.Extent.WordsEntry
+	nil,                                     // 181: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 182: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 183: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 184: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 185: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 186: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 187: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 188: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 189: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 190: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 191: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 192: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 193: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 194: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 195: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 196: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 197: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 198: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 199: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 200: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 201: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 202: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 203: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 204: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 205: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 206: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 207: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 208: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 209: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 210: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 211: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 212: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 213: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 214: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 215: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 216: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 217: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 218: roost.wire.PackageQuery
+	(*scheddapi.SubmitReply)(nil),           // 219: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 220: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 221: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 222: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 223: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 224: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 225: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 226: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 227: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 228: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 229: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 230: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 231: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 232: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 233: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 234: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 235: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 236: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 237: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 238: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 239: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 240: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 241: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 242: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 243: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 244: roost.wire.PackageList
+	(*scheddapi.WaitSummary)(nil),           // 245: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	181, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	182, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	183, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	184, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	185, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	186, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	177, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	178, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	182, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	183, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	184, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	185, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	186, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	187, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	178, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	179, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15320,12 +15395,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	187, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	188, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	187, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	187, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	188, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	188, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15341,9 +15416,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	179, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	180, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	187, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	180, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	181, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	188, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15352,338 +15427,340 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	187, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	188, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	188, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	189, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	68,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	69,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	71,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	108, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	109, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	110, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	111, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	72,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	73,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	74,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	75,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	76,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	79,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	77,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	78,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	67,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	88,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	66,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
-	64,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	189, // 77: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	187, // 78: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	189, // 79: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	187, // 80: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	189, // 81: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
-	21,  // 82: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	189, // 83: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	187, // 84: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	70,  // 85: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	189, // 86: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	80,  // 87: roost.wire.Activate.program:type_name -> roost.wire.Program
-	189, // 88: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	189, // 89: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	189, // 90: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	189, // 91: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	189, // 92: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	189, // 93: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	189, // 94: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	189, // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	93,  // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
-	91,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	84,  // 99: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	82,  // 100: roost.wire.Program.container:type_name -> roost.wire.Container
-	81,  // 101: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
-	83,  // 102: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	90,  // 103: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	87,  // 104: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	89,  // 105: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	85,  // 106: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	189, // 107: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	189, // 108: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	87,  // 109: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 110: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	189, // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	189, // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 115: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
-	5,   // 116: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	100, // 117: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	103, // 118: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	103, // 119: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	103, // 120: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	189, // 121: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	190, // 122: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	189, // 123: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	118, // 124: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	122, // 125: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	124, // 126: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	125, // 127: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	129, // 128: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	130, // 129: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	123, // 130: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	126, // 131: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	127, // 132: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	120, // 133: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	121, // 134: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	114, // 135: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	115, // 136: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	65,  // 137: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	86,  // 138: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	113, // 139: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	189, // 140: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	189, // 141: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 142: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	191, // 143: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	189, // 144: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	189, // 145: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	119, // 146: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	187, // 147: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	189, // 148: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	125, // 149: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	192, // 150: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 151: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	192, // 152: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	189, // 153: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	192, // 154: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	193, // 155: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	189, // 156: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	189, // 157: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	189, // 158: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	194, // 159: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	131, // 160: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	126, // 161: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	195, // 162: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	189, // 163: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 164: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	128, // 165: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	189, // 166: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	196, // 167: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	195, // 168: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	189, // 169: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	131, // 170: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	133, // 171: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	189, // 172: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	189, // 173: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	138, // 174: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	139, // 175: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 176: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	142, // 177: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	141, // 178: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	139, // 179: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	137, // 180: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	140, // 181: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	162, // 182: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	162, // 183: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	162, // 184: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	167, // 185: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	174, // 186: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	172, // 187: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	173, // 188: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	184, // 189: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	197, // 190: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	198, // 191: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	186, // 192: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	185, // 193: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	181, // 194: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	183, // 195: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	199, // 196: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	200, // 197: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	201, // 198: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	202, // 199: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	182, // 200: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	203, // 201: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	204, // 202: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	205, // 203: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	206, // 204: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	207, // 205: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	208, // 206: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	209, // 207: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	210, // 208: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	211, // 209: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	212, // 210: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	213, // 211: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	214, // 212: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	215, // 213: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	215, // 214: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	216, // 215: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	217, // 216: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	15,  // 217: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	199, // 218: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	200, // 219: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 220: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 221: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 222: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 223: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 224: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 225: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 226: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 227: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 228: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	201, // 229: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	213, // 230: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 231: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 232: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	203, // 233: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	204, // 234: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 235: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 236: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 237: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 238: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 239: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 240: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 241: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 242: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	132, // 243: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	135, // 244: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	136, // 245: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	94,  // 246: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	132, // 247: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	182, // 248: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	117, // 249: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	215, // 250: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	132, // 251: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	94,  // 252: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	94,  // 253: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	104, // 254: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	103, // 255: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	105, // 256: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	215, // 257: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	215, // 258: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	214, // 259: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	215, // 260: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	215, // 261: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	101, // 262: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	216, // 263: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	217, // 264: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	97,  // 265: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	140, // 266: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	143, // 267: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	144, // 268: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	146, // 269: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	148, // 270: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	150, // 271: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	152, // 272: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	154, // 273: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	156, // 274: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	158, // 275: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	160, // 276: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	163, // 277: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	165, // 278: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	168, // 279: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	171, // 280: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	175, // 281: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	170, // 282: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	206, // 283: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	207, // 284: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	218, // 285: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	218, // 286: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	219, // 287: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	220, // 288: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	221, // 289: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	222, // 290: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	223, // 291: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	224, // 292: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	225, // 293: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	226, // 294: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	227, // 295: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	228, // 296: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	229, // 297: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	230, // 298: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	231, // 299: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	232, // 300: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	233, // 301: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	234, // 302: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	235, // 303: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	236, // 304: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	237, // 305: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	238, // 306: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	239, // 307: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	240, // 308: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	241, // 309: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	240, // 310: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	242, // 311: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	243, // 312: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	220, // 313: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	224, // 314: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	225, // 315: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	221, // 316: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	218, // 317: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	223, // 318: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	222, // 319: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	228, // 320: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	244, // 321: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 322: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 323: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 324: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	226, // 325: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	239, // 326: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 327: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 328: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	229, // 329: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	230, // 330: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 331: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 332: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 333: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 334: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 335: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 336: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 337: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	112, // 338: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	134, // 339: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	132, // 340: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	223, // 341: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	132, // 342: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	134, // 343: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	228, // 344: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	116, // 345: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	214, // 346: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	134, // 347: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	132, // 348: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	107, // 349: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	134, // 350: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	104, // 351: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	106, // 352: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	102, // 353: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	214, // 354: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	240, // 355: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	241, // 356: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	240, // 357: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	101, // 358: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	242, // 359: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	243, // 360: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	99,  // 361: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	137, // 362: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	145, // 363: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	145, // 364: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	147, // 365: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	149, // 366: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	151, // 367: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	153, // 368: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	155, // 369: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	157, // 370: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	159, // 371: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	161, // 372: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	164, // 373: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	166, // 374: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	169, // 375: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	176, // 376: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	176, // 377: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	176, // 378: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	232, // 379: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	233, // 380: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	285, // [285:381] is the sub-list for method output_type
-	189, // [189:285] is the sub-list for method input_type
-	189, // [189:189] is the sub-list for extension type_name
-	189, // [189:189] is the sub-list for extension extendee
-	0,   // [0:189] is the sub-list for field type_name
+	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	70,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	72,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	109, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	110, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	111, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	112, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	73,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	74,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	75,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	76,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	77,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	80,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	78,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	79,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	68,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	89,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
+	190, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	190, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	188, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	190, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	188, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	190, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
+	190, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	188, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	190, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
+	190, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	190, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	190, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	190, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	190, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	190, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	190, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	190, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	94,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	92,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	85,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	83,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
+	82,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	84,  // 104: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	91,  // 105: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	88,  // 106: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	90,  // 107: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	86,  // 108: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	190, // 109: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	190, // 110: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 111: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 112: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 113: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 114: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	190, // 115: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	190, // 116: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 117: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 118: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	101, // 119: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	104, // 120: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	104, // 121: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	104, // 122: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	190, // 123: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	191, // 124: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	190, // 125: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	119, // 126: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	123, // 127: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	125, // 128: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	126, // 129: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	130, // 130: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	131, // 131: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	124, // 132: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	127, // 133: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	128, // 134: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	121, // 135: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	122, // 136: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	115, // 137: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	116, // 138: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	66,  // 139: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	87,  // 140: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	114, // 141: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	190, // 142: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	190, // 143: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 144: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	192, // 145: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	190, // 146: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	190, // 147: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	120, // 148: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	188, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	190, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	126, // 151: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	193, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 153: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	193, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	190, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	193, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	194, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	190, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	190, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	190, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	195, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	132, // 162: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	127, // 163: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	196, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	190, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 166: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	129, // 167: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	190, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	197, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	196, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	190, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	132, // 172: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	134, // 173: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	190, // 174: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	190, // 175: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 176: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	140, // 177: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 178: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	143, // 179: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	142, // 180: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	140, // 181: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	138, // 182: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	141, // 183: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	163, // 184: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	163, // 185: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	163, // 186: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	168, // 187: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	175, // 188: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	173, // 189: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	174, // 190: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	185, // 191: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	198, // 192: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	199, // 193: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	187, // 194: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	186, // 195: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	182, // 196: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	184, // 197: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	200, // 198: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	201, // 199: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	202, // 200: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	203, // 201: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	183, // 202: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	204, // 203: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	205, // 204: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	206, // 205: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	207, // 206: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	208, // 207: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	209, // 208: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	210, // 209: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	211, // 210: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	212, // 211: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	213, // 212: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	214, // 213: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	215, // 214: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	216, // 215: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	216, // 216: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	217, // 217: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	218, // 218: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	15,  // 219: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	200, // 220: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	201, // 221: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 222: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 223: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 224: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 225: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 226: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 227: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 228: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 229: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 230: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	202, // 231: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	214, // 232: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 233: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 234: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	204, // 235: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	205, // 236: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 237: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 238: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 239: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 240: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 241: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 242: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 243: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 244: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	133, // 245: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	136, // 246: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	137, // 247: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	95,  // 248: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	133, // 249: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	183, // 250: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	118, // 251: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	216, // 252: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	133, // 253: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	95,  // 254: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	95,  // 255: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	105, // 256: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	104, // 257: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	106, // 258: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	216, // 259: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	216, // 260: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	215, // 261: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	216, // 262: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	216, // 263: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	102, // 264: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	217, // 265: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	218, // 266: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	98,  // 267: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	141, // 268: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	144, // 269: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	145, // 270: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	147, // 271: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	149, // 272: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	151, // 273: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	153, // 274: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	155, // 275: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	157, // 276: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	159, // 277: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	161, // 278: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	164, // 279: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	166, // 280: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	169, // 281: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	172, // 282: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	176, // 283: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	171, // 284: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	207, // 285: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	208, // 286: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	219, // 287: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	219, // 288: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	220, // 289: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	221, // 290: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	222, // 291: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	223, // 292: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	224, // 293: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	225, // 294: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	226, // 295: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	227, // 296: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	228, // 297: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	229, // 298: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	230, // 299: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	231, // 300: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	232, // 301: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	233, // 302: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	234, // 303: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	235, // 304: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	236, // 305: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	237, // 306: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	238, // 307: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	239, // 308: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	240, // 309: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	241, // 310: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	242, // 311: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	241, // 312: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	243, // 313: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	244, // 314: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	221, // 315: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	225, // 316: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	226, // 317: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	222, // 318: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	219, // 319: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	224, // 320: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	223, // 321: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	229, // 322: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	245, // 323: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 324: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 325: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 326: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	227, // 327: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	240, // 328: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 329: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 330: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	230, // 331: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	231, // 332: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 333: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 334: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 335: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 336: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 337: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 338: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 339: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	113, // 340: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	135, // 341: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	133, // 342: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	224, // 343: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	133, // 344: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	135, // 345: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	229, // 346: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	117, // 347: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	215, // 348: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	135, // 349: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	133, // 350: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	108, // 351: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	135, // 352: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	105, // 353: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	107, // 354: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	103, // 355: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	215, // 356: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	241, // 357: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	242, // 358: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	241, // 359: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	102, // 360: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	243, // 361: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	244, // 362: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	100, // 363: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	138, // 364: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	146, // 365: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	146, // 366: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	148, // 367: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	150, // 368: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	152, // 369: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	154, // 370: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	156, // 371: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	158, // 372: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	160, // 373: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	162, // 374: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	165, // 375: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	167, // 376: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	170, // 377: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	177, // 378: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	177, // 379: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	177, // 380: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	233, // 381: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	234, // 382: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	287, // [287:383] is the sub-list for method output_type
+	191, // [191:287] is the sub-list for method input_type
+	191, // [191:191] is the sub-list for extension type_name
+	191, // [191:191] is the sub-list for extension extendee
+	0,   // [0:191] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15735,8 +15812,9 @@ func file_roost_proto_init() {
 		(*ToStartd_NameRight)(nil),
 		(*ToStartd_Secrets)(nil),
 		(*ToStartd_Resize)(nil),
+		(*ToStartd_FetchContent)(nil),
 	}
-	file_roost_proto_msgTypes[105].OneofWrappers = []any{
+	file_roost_proto_msgTypes[106].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15754,14 +15832,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[124].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[125].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   174,
+			NumMessages:   175,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

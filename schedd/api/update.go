@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
+	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 	"github.com/roost-batch/roost/schedd/queue/update"
@@ -55,7 +56,39 @@ func (act *jobActions) decideUpdate(now time.Time, who queue.CallerIdentity, t q
 	if len(events) > 0 {
 		act.leader.RequestRecheck(t.Job.Seq)
 	}
-	return events, revisionNotes(plan), nil
+	notes = revisionNotes(plan)
+	if !m.GetPlan() && len(plan.NewContent) > 0 {
+		if act.sendNewContent(now, who, t, plan.NewContent) > 0 {
+			notes = append(notes, fmt.Sprintf("its machines fetch %d new images and packages before they need them",
+				len(plan.NewContent)))
+		}
+	}
+	return events, notes, nil
+}
+
+// sendNewContent has the machines of a service fetch what the tasks of a new revision
+// will need. So their images are there when the old tasks stop. It returns how many
+// machines get the message. Nothing depends on it: a machine without it fetches later.
+func (act *jobActions) sendNewContent(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	digests []string) (machines int) {
+	running, err := act.queue.OutputMessageTargets(now, who, t)
+	if err != nil {
+		return 0
+	}
+	nodes := map[string]bool{}
+	for _, a := range running {
+		node := act.queue.NodeOf(a)
+		if nodes[node] {
+			continue
+		}
+		nodes[node] = true
+		if act.loop.SendToLazily(node, &wire.ToStartd{Of: &wire.ToStartd_FetchContent{
+			FetchContent: &wire.FetchContent{Attempt: codec.AttemptRef(a), Digests: digests},
+		}}) {
+			machines++
+		}
+	}
+	return machines
 }
 
 // revisionNotes says in a line each what a new revision changes and does.

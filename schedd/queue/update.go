@@ -252,6 +252,7 @@ type RevisionPlan struct {
 	Before   uint32 // the number that it has now
 	// how many tasks it has, and is to have
 	CountBefore, Count int
+	NewContent         []string // digests of images and packages that the revision before did not have
 }
 
 // ReviseJob decides that a service becomes another revision of itself. A change that no
@@ -323,7 +324,20 @@ func (q taskDecisions) ReviseJob(now time.Time, who CallerIdentity, t TaskSelect
 	if e.Update != nil {
 		e.Update.Restart = rev.Ad == nil
 	}
+	plan.NewContent = newContent(before.Ad, after.Ad)
 	return []eventlog.JobEvent{e}, plan, nil
+}
+
+// newContent lists what a revision has of images and packages that the one before did not
+// have.
+func newContent(before, after *classad.Ad) (list []string) {
+	old, oldErr := jobad.ReadSpec(before)
+	p, err := jobad.ReadSpec(after)
+	if err != nil || oldErr != nil {
+		return nil
+	}
+	had := old.ContentDigests()
+	return slices.DeleteFunc(p.ContentDigests(), func(digest string) bool { return slices.Contains(had, digest) })
 }
 
 // changeCount gives a revision another number of tasks.

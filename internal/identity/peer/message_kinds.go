@@ -179,6 +179,7 @@ func startdMessages() []MessageKind {
 		{"ToStartd.hold_checks", schedds, session},
 		{"ToStartd.name_right", schedds, session},
 		{"ToStartd.resize", schedds, session + ", and the size with what is free, or left of its alloc"},
+		{"ToStartd.fetch_content", schedds, session + ", and the attempt with those of that schedd here"},
 		{"ToStartd.secrets", schedds, session},
 
 		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
