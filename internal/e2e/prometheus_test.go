@@ -191,8 +191,9 @@ func (p prometheusTest) checkRules() {
 }
 
 // noSeriesHere matches panels that show what such a pool does not have. It has no
-// certificates, and metrics of single users are off unless a node file asks for them.
-var noSeriesHere = regexp.MustCompile(`Certificates end|by user$`)
+// certificates and no object store, and metrics of single users are off unless a node
+// file asks for them.
+var noSeriesHere = regexp.MustCompile(`Certificates end|^Object store:|by user$`)
 
 // checkDashboards checks that each panel of the dashboards shows something.
 func (p prometheusTest) checkDashboards() {

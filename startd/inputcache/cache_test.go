@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -102,35 +104,46 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestDamage changes a byte of a cached file. The transfer fails, the file is gone, and
-// comes again.
+// TestDamage damages a cached file. A transfer has the right contents, or the file is
+// missing from then on and comes again.
 func TestDamage(t *testing.T) {
-	for _, at := range []int64{3, 20, 500_000, userfiles.MinCachedBytes - 1} {
-		dir := t.TempDir()
+	dir := t.TempDir()
+	a, b := newTestFile("a", 'a'), newTestFile("b", 'b')
+	ann := Owner{"submit", "ann"}
+	receive(openTestCache(t, dir, 10<<20), ann, a.whole())
+	list, _ := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
+	if len(list) != 1 {
+		t.Fatalf("the cache has %v", list)
+	}
+	missed := 0
+	check := func(what string) {
+		t.Helper()
 		c := openTestCache(t, dir, 10<<20)
-		a := newTestFile("a", 'a')
-		ann := Owner{"submit", "ann"}
-		receive(c, ann, a.whole())
-		list, _ := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
-		if len(list) != 1 {
-			t.Fatalf("the cache has %v", list)
+		got, missing, err := receive(c, ann, a.left(), b.whole())
+		if err == nil && got["a"] == string(a.text) && got["b"] == string(b.text) {
+			return
 		}
-		f, err := os.OpenFile(list[0], os.O_RDWR, 0)
-		if err != nil {
+		if !missing || c.Bytes() != 0 {
+			t.Fatalf("%s: missing %v, %v; the cache has %d bytes", what, missing, err, c.Bytes())
+		}
+		missed++
+		if _, _, err := receive(c, ann, a.whole()); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	damage.ForEach(t, list[0], 60, check)
+	if missed == 0 {
+		t.Error("no damage was found")
+	}
+	whole, err := os.ReadFile(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := len(whole) - 80; end < len(whole); end++ { // also between two messages
+		if err := os.WriteFile(list[0], whole[:end], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f.WriteAt([]byte{0x7f}, at)
-		f.Close()
-		if _, missing, err := receive(c, ann, a.left()); !missing || err == nil {
-			t.Fatalf("byte %d: missing %v, %v", at, missing, err)
-		}
-		if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) > 0 {
-			t.Fatalf("byte %d: %v stays", at, list)
-		}
-		receive(c, ann, a.whole())
-		if _, _, err := receive(c, ann, a.left()); err != nil {
-			t.Fatal(err)
-		}
+		check(fmt.Sprintf("cut off after %d of %d bytes", end, len(whole)))
 	}
 }
 

@@ -35,6 +35,7 @@ type cachedReader struct {
 	name string // in the cache
 	recv func() (*wire.FileChunk, error)
 	sum  []byte
+	end  bool // its last message was read
 }
 
 // cachedWriter writes a file that is on its way.
@@ -132,15 +133,15 @@ func (t *Transfer) beginReader(m *wire.FileChunk) (*wire.FileChunk, error) {
 func (t *Transfer) readCached() (*wire.FileChunk, error) {
 	r := t.reading
 	m, err := r.recv()
-	if errors.Is(err, io.EOF) { // the receiver has compared the file, and found it good
+	if errors.Is(err, io.EOF) && r.end { // the receiver has compared the file, and found it good
 		r.file.Close()
 		t.reading = nil
 		return t.Next()
 	}
-	if err != nil || m.GetEntry() != nil {
+	if err != nil || m.GetEntry() != nil || r.end {
 		return nil, t.dropReader()
 	}
-	if m.GetEof() {
+	if r.end = m.GetEof(); r.end {
 		m.Sha256 = r.sum
 	}
 	t.fromHere += int64(len(m.GetData()))

@@ -74,7 +74,7 @@ func TestCrashChild(t *testing.T) {
 func runCrash(t *testing.T, args ...string) (died bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashChild$")
-	cmd.Env = append(os.Environ(), crashVariable+"="+strings.Join(args, " "))
+	cmd.Env = append(os.Environ(), crashVariable+"="+strings.Join(args, " "), "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
