@@ -28,6 +28,7 @@ func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 		return
 	}
 	wait, lastProblem := r.config.ElectionTimeout, ""
+	var former formerLeaderCheck
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,6 +37,7 @@ func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 		}
 		if r.leaderAddress() != "" {
 			wait, lastProblem = r.config.ElectionTimeout, ""
+			former.check(r, rf)
 			continue
 		}
 		trouble := r.askPeersOnce(ctx, rf)

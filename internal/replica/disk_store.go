@@ -35,6 +35,7 @@ type diskStore struct {
 	mark          *logMark
 	snapshots     snapshotStore
 	onFailure     func(error)
+	hadNoEntry    bool        // when it was opened: an earlier process made it, and wrote no entry
 	panicsGuarded atomic.Bool // raft calls this store from its own goroutines, whose panics must be caught
 }
 
@@ -54,9 +55,13 @@ func openStore(dir string, log *slog.Logger, breaks func(error)) (*diskStore, er
 func openLocked(dir string, lock *os.File, log *slog.Logger, breaks func(error)) (*diskStore, error) {
 	s := &diskStore{lock: lock, onFailure: breaks}
 	path := filepath.Join(dir, "log")
+	_, missing := os.Stat(path)
 	err := os.MkdirAll(path, 0o700)
 	if err == nil {
 		err = s.openFiles(dir, path, log)
+	}
+	if err == nil {
+		s.hadNoEntry = missing == nil && s.mark.existed && s.mark.lastWritten == 0
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

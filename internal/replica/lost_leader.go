@@ -93,3 +93,27 @@ func (r *Replica) isGone(addr string) bool {
 	}
 	return errors.Is(rpc.FromStatus(err), roost.Unavailable) && ctx.Err() == nil
 }
+
+// formerLeaderCheck finds a candidate that takes the former leader for the present one.
+//
+// A heartbeat of the leader may come while this raft begins an election out of turn, from
+// a goroutine of its own. The candidate knows a leader then, and no pre-vote ever clears
+// that: it refuses the pre-votes of all others, as having a leader. Two such candidates
+// of three refuse each other for ever. A heartbeat of a leader that lives makes the
+// candidate a follower long before two checks have passed.
+type formerLeaderCheck struct{ since int } // checks that have found the same
+
+// check is called once in an election timeout while this replica knows a leader. An
+// election out of turn clears it.
+func (c *formerLeaderCheck) check(r *Replica, rf *raft.Raft) {
+	if rf.State() != raft.Candidate {
+		c.since = 0
+		return
+	}
+	if c.since++; c.since < 2 {
+		return
+	}
+	c.since = 0
+	r.log.Info("the election begins anew: the former leader counted as the present one")
+	r.campaignNow()
+}

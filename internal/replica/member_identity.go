@@ -112,9 +112,12 @@ func (id memberIdentity) writeTo(dir string) error {
 
 // renewIdentity gives a new identity to a replica that has lost its log. Its votes and
 // entries are lost, so its old id must not be used any more.
+//
+// A replica that was stopped between its admission and its first entry has lost nothing.
+// It stays who it is: the others count its vote, and perhaps need it.
 func (r *Replica) renewIdentity(store *diskStore) error {
 	empty, err := store.isEmpty()
-	if err != nil || !empty || r.identity.Load().Cell == "" {
+	if err != nil || !empty || store.hadNoEntry || r.identity.Load().Cell == "" {
 		return err
 	}
 	if aside, _ := filepath.Glob(filepath.Join(r.config.Dir, "log"+damagedSuffix+"*")); len(r.config.Peers) == 1 &&

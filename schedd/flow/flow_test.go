@@ -439,6 +439,9 @@ func TestOldNews(t *testing.T) {
 	r := f.begin(Limits{})
 	r.start()
 	r.apply(PartEnded{n[0], 0, JobPart, 1})
+	if r.apply(PartBegun{n[0], 0, JobPart}); r.State(n[0]) != JobReady {
+		t.Errorf("the begin of the attempt before makes it %v", r.State(n[0]))
+	}
 	r.start()
 	for _, e := range []FlowEvent{PartEnded{n[0], 0, JobPart, 0}, PartBegun{n[0], 0, JobPart},
 		PartBegun{n[0], 1, JobPart}, PartEnded{n[0], 1, PostPart, 0}, PartStopped{n[0]}, ProvisionerReady{},
