@@ -223,6 +223,15 @@ const (
 	AttrScheduledAt = "ScheduledAt"
 	AttrScheduledBy = "ScheduledBy"
 	AttrRerunnable  = "Rerunnable"
+	AttrIsFlow      = "IsFlow" // of a flow: true; it runs nothing itself
+	// of a job that runs a part of a node of a flow: the flow's id, the node, the part as
+	// "pre", "job" or "post", and how often the node was tried again
+	AttrFlowID    = "FlowId"
+	AttrFlowNode  = "FlowNode"
+	AttrFlowPart  = "FlowPart"
+	AttrFlowRetry = "FlowRetry"
+	// the tasks run at the submit node, beside its other tasks
+	AttrSubmitNodeTask = "SubmitNodeTask"
 	// names of secrets that the tasks get, a list of ads with a name and the next two
 	AttrSecrets     = "Secrets"
 	AttrSecretGroup = "Group"    // the group whose secret it is

@@ -130,6 +130,7 @@ func scheddSizes() map[string]int {
 		schedd + "RemoveBlob":     smallMessageSize,
 		schedd + "SetPackage":     ordinaryMessageSize, // with the environment of an image
 		schedd + "ListPackages":   smallMessageSize,
+		schedd + "ListFlowNodes":  ordinaryMessageSize,
 		schedd + "QueryPool":      ordinaryMessageSize,
 		schedd + "Query":          ordinaryMessageSize, // selections are as long as a command line can be, 2 MiB
 		schedd + "Act":            ordinaryMessageSize,

@@ -14988,7 +14988,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x14HEALTH_STATE_UNREADY\x10\x01\x12\x16\n" +
 	"\x12HEALTH_STATE_READY\x10\x02\x12\x18\n" +
 	"\x14HEALTH_STATE_FAILING\x10\x03\x12\x18\n" +
-	"\x14HEALTH_STATE_LEAVING\x10\x042\xf7\r\n" +
+	"\x14HEALTH_STATE_LEAVING\x10\x042\xbf\x0e\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -15023,7 +15023,8 @@ const file_roost_proto_rawDesc = "" +
 	"RemoveBlob\x12\x17.roost.wire.BlobRequest\x1a\x17.roost.wire.BlobMissing\x12C\n" +
 	"\n" +
 	"SetPackage\x12\x19.roost.wire.PackageChange\x1a\x1a.roost.wire.PackageVersion\x12A\n" +
-	"\fListPackages\x12\x18.roost.wire.PackageQuery\x1a\x17.roost.wire.PackageList2\xaa\x04\n" +
+	"\fListPackages\x12\x18.roost.wire.PackageQuery\x1a\x17.roost.wire.PackageList\x12F\n" +
+	"\rListFlowNodes\x12\x1c.roost.wire.FlowNodesRequest\x1a\x15.roost.wire.FlowNodes0\x012\xaa\x04\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
@@ -15344,33 +15345,35 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.BlobRequest)(nil),           // 216: roost.wire.BlobRequest
 	(*scheddapi.PackageChange)(nil),         // 217: roost.wire.PackageChange
 	(*scheddapi.PackageQuery)(nil),          // 218: roost.wire.PackageQuery
-	(*scheddapi.SubmitReply)(nil),           // 219: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 220: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 221: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 222: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 223: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 224: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 225: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 226: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 227: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 228: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 229: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 230: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 231: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 232: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 233: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 234: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 235: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 236: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 237: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 238: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 239: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 240: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 241: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 242: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 243: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 244: roost.wire.PackageList
-	(*scheddapi.WaitSummary)(nil),           // 245: roost.wire.WaitSummary
+	(*scheddapi.FlowNodesRequest)(nil),      // 219: roost.wire.FlowNodesRequest
+	(*scheddapi.SubmitReply)(nil),           // 220: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 221: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 222: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 223: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 224: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 225: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 226: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 227: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 228: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 229: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 230: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 231: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 232: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 233: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 234: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 235: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 236: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 237: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 238: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 239: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 240: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 241: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 242: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 243: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 244: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 245: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 246: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 247: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
 	182, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
@@ -15592,172 +15595,174 @@ var file_roost_proto_depIdxs = []int32{
 	216, // 216: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
 	217, // 217: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
 	218, // 218: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	15,  // 219: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	200, // 220: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	201, // 221: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 222: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 223: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 224: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 225: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 226: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 227: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 228: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 229: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 230: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	202, // 231: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	214, // 232: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 233: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 234: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	204, // 235: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	205, // 236: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 237: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 238: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 239: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 240: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 241: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 242: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 243: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 244: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	133, // 245: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	136, // 246: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	137, // 247: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	95,  // 248: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	133, // 249: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	183, // 250: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	118, // 251: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	216, // 252: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	133, // 253: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	95,  // 254: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	95,  // 255: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	105, // 256: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	104, // 257: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	106, // 258: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	216, // 259: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	216, // 260: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	215, // 261: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	216, // 262: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	216, // 263: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	102, // 264: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	217, // 265: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	218, // 266: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	98,  // 267: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	141, // 268: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	144, // 269: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	145, // 270: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	147, // 271: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	149, // 272: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	151, // 273: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	153, // 274: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	155, // 275: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	157, // 276: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	159, // 277: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	161, // 278: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	164, // 279: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	166, // 280: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	169, // 281: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	172, // 282: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	176, // 283: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	171, // 284: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	207, // 285: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	208, // 286: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	219, // 287: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	219, // 288: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	220, // 289: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	221, // 290: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	222, // 291: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	223, // 292: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	224, // 293: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	225, // 294: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	226, // 295: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	227, // 296: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	228, // 297: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	229, // 298: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	230, // 299: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	231, // 300: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	232, // 301: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	233, // 302: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	234, // 303: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	235, // 304: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	236, // 305: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	237, // 306: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	238, // 307: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	239, // 308: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	240, // 309: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	241, // 310: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	242, // 311: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	241, // 312: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	243, // 313: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	244, // 314: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	221, // 315: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	225, // 316: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	226, // 317: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	222, // 318: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	219, // 319: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	224, // 320: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	223, // 321: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	229, // 322: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	245, // 323: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 324: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 325: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 326: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	227, // 327: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	240, // 328: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 329: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 330: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	230, // 331: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	231, // 332: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 333: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 334: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 335: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 336: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 337: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 338: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 339: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	113, // 340: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	135, // 341: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	133, // 342: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	224, // 343: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	133, // 344: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	135, // 345: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	229, // 346: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	117, // 347: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	215, // 348: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	135, // 349: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	133, // 350: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	108, // 351: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	135, // 352: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	105, // 353: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	107, // 354: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	103, // 355: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	215, // 356: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	241, // 357: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	242, // 358: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	241, // 359: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	102, // 360: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	243, // 361: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	244, // 362: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	100, // 363: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	138, // 364: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	146, // 365: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	146, // 366: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	148, // 367: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	150, // 368: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	152, // 369: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	154, // 370: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	156, // 371: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	158, // 372: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	160, // 373: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	162, // 374: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	165, // 375: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	167, // 376: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	170, // 377: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	177, // 378: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	177, // 379: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	177, // 380: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	233, // 381: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	234, // 382: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	287, // [287:383] is the sub-list for method output_type
-	191, // [191:287] is the sub-list for method input_type
+	219, // 219: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 220: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	200, // 221: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	201, // 222: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 223: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 224: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 225: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 226: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 227: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 228: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 229: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 230: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 231: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	202, // 232: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	214, // 233: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 234: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 235: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	204, // 236: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	205, // 237: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 238: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 239: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 240: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 241: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 242: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 243: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 244: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 245: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	133, // 246: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	136, // 247: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	137, // 248: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	95,  // 249: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	133, // 250: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	183, // 251: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	118, // 252: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	216, // 253: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	133, // 254: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	95,  // 255: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	95,  // 256: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	105, // 257: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	104, // 258: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	106, // 259: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	216, // 260: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	216, // 261: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	215, // 262: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	216, // 263: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	216, // 264: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	102, // 265: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	217, // 266: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	218, // 267: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	98,  // 268: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	141, // 269: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	144, // 270: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	145, // 271: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	147, // 272: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	149, // 273: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	151, // 274: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	153, // 275: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	155, // 276: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	157, // 277: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	159, // 278: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	161, // 279: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	164, // 280: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	166, // 281: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	169, // 282: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	172, // 283: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	176, // 284: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	171, // 285: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	207, // 286: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	208, // 287: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	220, // 288: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	220, // 289: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	221, // 290: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	222, // 291: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	223, // 292: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	224, // 293: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	225, // 294: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	226, // 295: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	227, // 296: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	228, // 297: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	229, // 298: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	230, // 299: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	231, // 300: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	232, // 301: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	233, // 302: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	234, // 303: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	235, // 304: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	236, // 305: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	237, // 306: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	238, // 307: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	239, // 308: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	240, // 309: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	241, // 310: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	242, // 311: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	243, // 312: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	242, // 313: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	244, // 314: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	245, // 315: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	246, // 316: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	222, // 317: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	226, // 318: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	227, // 319: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	223, // 320: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	220, // 321: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	225, // 322: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	224, // 323: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	230, // 324: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	247, // 325: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 326: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 327: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 328: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	228, // 329: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	241, // 330: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 331: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 332: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	231, // 333: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	232, // 334: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 335: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 336: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 337: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 338: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 339: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 340: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 341: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	113, // 342: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	135, // 343: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	133, // 344: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	225, // 345: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	133, // 346: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	135, // 347: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	230, // 348: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	117, // 349: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	215, // 350: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	135, // 351: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	133, // 352: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	108, // 353: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	135, // 354: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	105, // 355: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	107, // 356: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	103, // 357: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	215, // 358: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	242, // 359: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	243, // 360: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	242, // 361: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	102, // 362: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	244, // 363: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	245, // 364: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	100, // 365: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	138, // 366: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	146, // 367: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	146, // 368: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	148, // 369: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	150, // 370: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	152, // 371: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	154, // 372: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	156, // 373: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	158, // 374: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	160, // 375: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	162, // 376: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	165, // 377: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	167, // 378: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	170, // 379: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	177, // 380: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	177, // 381: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	177, // 382: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	234, // 383: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	235, // 384: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	288, // [288:385] is the sub-list for method output_type
+	191, // [191:288] is the sub-list for method input_type
 	191, // [191:191] is the sub-list for extension type_name
 	191, // [191:191] is the sub-list for extension extendee
 	0,   // [0:191] is the sub-list for field type_name

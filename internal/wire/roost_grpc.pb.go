@@ -51,6 +51,7 @@ const (
 	Schedd_RemoveBlob_FullMethodName     = "/roost.wire.Schedd/RemoveBlob"
 	Schedd_SetPackage_FullMethodName     = "/roost.wire.Schedd/SetPackage"
 	Schedd_ListPackages_FullMethodName   = "/roost.wire.Schedd/ListPackages"
+	Schedd_ListFlowNodes_FullMethodName  = "/roost.wire.Schedd/ListFlowNodes"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -89,6 +90,7 @@ type ScheddClient interface {
 	// Packages are blobs with names; see CheckpointServer.
 	SetPackage(ctx context.Context, in *scheddapi.PackageChange, opts ...grpc.CallOption) (*scheddapi.PackageVersion, error)
 	ListPackages(ctx context.Context, in *scheddapi.PackageQuery, opts ...grpc.CallOption) (*scheddapi.PackageList, error)
+	ListFlowNodes(ctx context.Context, in *scheddapi.FlowNodesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.FlowNodes], error)
 }
 
 type scheddClient struct {
@@ -472,6 +474,25 @@ func (c *scheddClient) ListPackages(ctx context.Context, in *scheddapi.PackageQu
 	return out, nil
 }
 
+func (c *scheddClient) ListFlowNodes(ctx context.Context, in *scheddapi.FlowNodesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.FlowNodes], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[13], Schedd_ListFlowNodes_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[scheddapi.FlowNodesRequest, scheddapi.FlowNodes]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_ListFlowNodesClient = grpc.ServerStreamingClient[scheddapi.FlowNodes]
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -508,6 +529,7 @@ type ScheddServer interface {
 	// Packages are blobs with names; see CheckpointServer.
 	SetPackage(context.Context, *scheddapi.PackageChange) (*scheddapi.PackageVersion, error)
 	ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error)
+	ListFlowNodes(*scheddapi.FlowNodesRequest, grpc.ServerStreamingServer[scheddapi.FlowNodes]) error
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -601,6 +623,9 @@ func (UnimplementedScheddServer) SetPackage(context.Context, *scheddapi.PackageC
 }
 func (UnimplementedScheddServer) ListPackages(context.Context, *scheddapi.PackageQuery) (*scheddapi.PackageList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListPackages not implemented")
+}
+func (UnimplementedScheddServer) ListFlowNodes(*scheddapi.FlowNodesRequest, grpc.ServerStreamingServer[scheddapi.FlowNodes]) error {
+	return status.Error(codes.Unimplemented, "method ListFlowNodes not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -1020,6 +1045,17 @@ func _Schedd_ListPackages_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_ListFlowNodes_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(scheddapi.FlowNodesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ScheddServer).ListFlowNodes(m, &grpc.GenericServerStream[scheddapi.FlowNodesRequest, scheddapi.FlowNodes]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_ListFlowNodesServer = grpc.ServerStreamingServer[scheddapi.FlowNodes]
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1155,6 +1191,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Schedd_PutBlob_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "ListFlowNodes",
+			Handler:       _Schedd_ListFlowNodes_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

@@ -60,6 +60,13 @@ type (
 	RunNow                = scheddapi.RunNow
 	Chunk                 = scheddapi.Chunk
 	ActRequest            = scheddapi.ActRequest
+	FlowOrder             = scheddapi.FlowOrder
+	FlowLimits            = scheddapi.FlowLimits
+	FlowProgress          = scheddapi.FlowProgress
+	FlowFailure           = scheddapi.FlowFailure
+	FlowNodesRequest      = scheddapi.FlowNodesRequest
+	FlowNodes             = scheddapi.FlowNodes
+	FlowNode              = scheddapi.FlowNode
 	NodeRelease           = scheddapi.NodeRelease
 	UpdateOrder           = scheddapi.UpdateOrder
 	UpdateProgress        = scheddapi.UpdateProgress
@@ -154,6 +161,7 @@ const (
 	ActRequest_RELEASE_NODES     = scheddapi.ActRequest_RELEASE_NODES
 	ActRequest_HOLD_CHECKS       = scheddapi.ActRequest_HOLD_CHECKS
 	ActRequest_UPDATE            = scheddapi.ActRequest_UPDATE
+	ActRequest_FLOW              = scheddapi.ActRequest_FLOW
 	ActReply_REFUSAL_UNSPECIFIED = scheddapi.ActReply_REFUSAL_UNSPECIFIED
 	ActReply_UNKNOWN_SIGNAL      = scheddapi.ActReply_UNKNOWN_SIGNAL
 	ActReply_NOT_RERUNNABLE      = scheddapi.ActReply_NOT_RERUNNABLE

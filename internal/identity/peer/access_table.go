@@ -33,6 +33,7 @@ func scheddAccess() AccessTable {
 		schedd + "RemoveBlob":     {User}, // likewise
 		schedd + "SetPackage":     {User}, // likewise
 		schedd + "ListPackages":   {User},
+		schedd + "ListFlowNodes":  {User},
 		schedd + "Query":          {User},
 		schedd + "Act":            {User},
 		schedd + "Watch":          {User},

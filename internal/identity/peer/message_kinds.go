@@ -34,6 +34,7 @@ func scheddMessages() []MessageKind {
 		{"Schedd.RemoveBlob", users, "who calls: the blobs of the caller"},
 		{"Schedd.SetPackage", users, "who calls: the names of the caller"},
 		{"Schedd.ListPackages", users, anybody},
+		{"Schedd.ListFlowNodes", users, anybody},
 		{"Schedd.Query", users, anybody},
 		{"Schedd.Act", users, own + ", or who has the capability"},
 		{"Schedd.Watch", users, anybody},

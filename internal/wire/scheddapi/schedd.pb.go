@@ -130,6 +130,7 @@ const (
 	ActRequest_RELEASE_NODES    ActRequest_Verb = 15 // a running job gives back machines that it needs no more
 	ActRequest_HOLD_CHECKS      ActRequest_Verb = 20 // the health checks of running tasks are not run for a time
 	ActRequest_UPDATE           ActRequest_Verb = 21 // a service becomes another revision of itself, or a word about its update
+	ActRequest_FLOW             ActRequest_Verb = 22 // a word to a flow
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -153,6 +154,7 @@ var (
 		15: "RELEASE_NODES",
 		20: "HOLD_CHECKS",
 		21: "UPDATE",
+		22: "FLOW",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -173,6 +175,7 @@ var (
 		"RELEASE_NODES":    15,
 		"HOLD_CHECKS":      20,
 		"UPDATE":           21,
+		"FLOW":             22,
 	}
 )
 
@@ -265,7 +268,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type Resources struct {
@@ -2130,6 +2133,7 @@ type JobSpec struct {
 	Ad            string                 `protobuf:"bytes,1,opt,name=ad,proto3" json:"ad,omitempty"`
 	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	Columns       []*Column              `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	Flow          []byte                 `protobuf:"bytes,4,opt,name=flow,proto3" json:"flow,omitempty"` // of a flow: its nodes and their jobs, in the form of package plan
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2181,6 +2185,13 @@ func (x *JobSpec) GetCount() uint32 {
 func (x *JobSpec) GetColumns() []*Column {
 	if x != nil {
 		return x.Columns
+	}
+	return nil
+}
+
+func (x *JobSpec) GetFlow() []byte {
+	if x != nil {
+		return x.Flow
 	}
 	return nil
 }
@@ -2870,6 +2881,7 @@ type JobStatus struct {
 	Service       *ServiceHealth  `protobuf:"bytes,80,opt,name=service,proto3" json:"service,omitempty"`                          // of a service
 	Alloc         *AllocStatus    `protobuf:"bytes,90,opt,name=alloc,proto3" json:"alloc,omitempty"`                              // of an alloc set, or of one alloc
 	Inside        *InsideAlloc    `protobuf:"bytes,91,opt,name=inside,proto3" json:"inside,omitempty"`                            // of a job whose tasks run inside an alloc set
+	Flow          *FlowProgress   `protobuf:"bytes,100,opt,name=flow,proto3" json:"flow,omitempty"`                               // of a flow
 	RequestId     uint64          `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3265,6 +3277,13 @@ func (x *JobStatus) GetAlloc() *AllocStatus {
 func (x *JobStatus) GetInside() *InsideAlloc {
 	if x != nil {
 		return x.Inside
+	}
+	return nil
+}
+
+func (x *JobStatus) GetFlow() *FlowProgress {
+	if x != nil {
+		return x.Flow
 	}
 	return nil
 }
@@ -4390,6 +4409,7 @@ type ActRequest struct {
 	HoldChecksNs  int64        `protobuf:"varint,20,opt,name=hold_checks_ns,json=holdChecksNs,proto3" json:"hold_checks_ns,omitempty"` // HOLD_CHECKS: for how long; 0: they are run again
 	Update        *UpdateOrder `protobuf:"bytes,21,opt,name=update,proto3" json:"update,omitempty"`                                    // UPDATE
 	OnlyEmpty     bool         `protobuf:"varint,22,opt,name=only_empty,json=onlyEmpty,proto3" json:"only_empty,omitempty"`            // REMOVE: an alloc set inside which there are jobs is refused
+	Flow          *FlowOrder   `protobuf:"bytes,23,opt,name=flow,proto3" json:"flow,omitempty"`                                        // FLOW
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4543,6 +4563,512 @@ func (x *ActRequest) GetOnlyEmpty() bool {
 	return false
 }
 
+func (x *ActRequest) GetFlow() *FlowOrder {
+	if x != nil {
+		return x.Flow
+	}
+	return nil
+}
+
+// FlowOrder is a command to a flow that is in the queue.
+type FlowOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Command       string                 `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"` // "halt", "resume", "throttle", or "ready", of its PROVISIONER node
+	Limits        *FlowLimits            `protobuf:"bytes,2,opt,name=limits,proto3" json:"limits,omitempty"`   // throttle: those that change
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowOrder) Reset() {
+	*x = FlowOrder{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowOrder) ProtoMessage() {}
+
+func (x *FlowOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowOrder.ProtoReflect.Descriptor instead.
+func (*FlowOrder) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *FlowOrder) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *FlowOrder) GetLimits() *FlowLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// FlowLimits bound what runs of a flow at a time. A field that is absent stays as it is,
+// and 0 is no bound.
+type FlowLimits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Jobs          *uint32                `protobuf:"varint,1,opt,name=jobs,proto3,oneof" json:"jobs,omitempty"`                                                                                 // nodes whose jobs are in the queue
+	Idle          *uint32                `protobuf:"varint,2,opt,name=idle,proto3,oneof" json:"idle,omitempty"`                                                                                 // no job is submitted while so many tasks of jobs wait
+	Pre           *uint32                `protobuf:"varint,3,opt,name=pre,proto3,oneof" json:"pre,omitempty"`                                                                                   // PRE scripts
+	Post          *uint32                `protobuf:"varint,4,opt,name=post,proto3,oneof" json:"post,omitempty"`                                                                                 // POST scripts
+	Categories    map[string]int32       `protobuf:"bytes,5,rep,name=categories,proto3" json:"categories,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // jobs in the queue, by category; below 0: no bound
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowLimits) Reset() {
+	*x = FlowLimits{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowLimits) ProtoMessage() {}
+
+func (x *FlowLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowLimits.ProtoReflect.Descriptor instead.
+func (*FlowLimits) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *FlowLimits) GetJobs() uint32 {
+	if x != nil && x.Jobs != nil {
+		return *x.Jobs
+	}
+	return 0
+}
+
+func (x *FlowLimits) GetIdle() uint32 {
+	if x != nil && x.Idle != nil {
+		return *x.Idle
+	}
+	return 0
+}
+
+func (x *FlowLimits) GetPre() uint32 {
+	if x != nil && x.Pre != nil {
+		return *x.Pre
+	}
+	return 0
+}
+
+func (x *FlowLimits) GetPost() uint32 {
+	if x != nil && x.Post != nil {
+		return *x.Post
+	}
+	return 0
+}
+
+func (x *FlowLimits) GetCategories() map[string]int32 {
+	if x != nil {
+		return x.Categories
+	}
+	return nil
+}
+
+// FlowProgress is how a flow goes.
+type FlowProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "provisioning", "executing", "stopping", "finishing", "cleaning" or "ended"
+	Phase         string            `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	Halted        bool              `protobuf:"varint,2,opt,name=halted,proto3" json:"halted,omitempty"`
+	Status        uint32            `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"` // DAG_STATUS of DAGMan
+	Nodes         uint32            `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	States        map[string]uint32 `protobuf:"bytes,5,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // nodes by state
+	Number        uint32            `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`                                                                           // how often it was begun
+	Limits        *FlowLimits       `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
+	Failures      []*FlowFailure    `protobuf:"bytes,8,rep,name=failures,proto3" json:"failures,omitempty"` // the first nodes that failed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowProgress) Reset() {
+	*x = FlowProgress{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowProgress) ProtoMessage() {}
+
+func (x *FlowProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowProgress.ProtoReflect.Descriptor instead.
+func (*FlowProgress) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *FlowProgress) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *FlowProgress) GetHalted() bool {
+	if x != nil {
+		return x.Halted
+	}
+	return false
+}
+
+func (x *FlowProgress) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *FlowProgress) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *FlowProgress) GetStates() map[string]uint32 {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *FlowProgress) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *FlowProgress) GetLimits() *FlowLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *FlowProgress) GetFailures() []*FlowFailure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// FlowFailure is why a node of a flow failed.
+type FlowFailure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Job           string                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"` // the job of the part that failed; empty: there was none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowFailure) Reset() {
+	*x = FlowFailure{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowFailure) ProtoMessage() {}
+
+func (x *FlowFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowFailure.ProtoReflect.Descriptor instead.
+func (*FlowFailure) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *FlowFailure) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *FlowFailure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FlowFailure) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+type FlowNodesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`         // of the flow
+	States        []string               `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty"` // only nodes in these; empty: all
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`   // only these nodes; empty: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowNodesRequest) Reset() {
+	*x = FlowNodesRequest{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowNodesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowNodesRequest) ProtoMessage() {}
+
+func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowNodesRequest.ProtoReflect.Descriptor instead.
+func (*FlowNodesRequest) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *FlowNodesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *FlowNodesRequest) GetStates() []string {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *FlowNodesRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// FlowNodes are nodes of a flow, in the order of their definition.
+type FlowNodes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nodes         []*FlowNode            `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowNodes) Reset() {
+	*x = FlowNodes{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowNodes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowNodes) ProtoMessage() {}
+
+func (x *FlowNodes) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowNodes.ProtoReflect.Descriptor instead.
+func (*FlowNodes) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *FlowNodes) GetNodes() []*FlowNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type FlowNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"` // the command of DAG files that defines such nodes
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`  // how often it has been tried again
+	Retries       uint32                 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`  // how often it may be
+	Job           string                 `protobuf:"bytes,6,opt,name=job,proto3" json:"job,omitempty"`           // of the part that runs, or ran last in this attempt; empty: none
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`     // why it failed
+	Children      []string               `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"` // its arcs; those over weak arcs begin with "~"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowNode) Reset() {
+	*x = FlowNode{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowNode) ProtoMessage() {}
+
+func (x *FlowNode) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowNode.ProtoReflect.Descriptor instead.
+func (*FlowNode) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *FlowNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FlowNode) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *FlowNode) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *FlowNode) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *FlowNode) GetRetries() uint32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *FlowNode) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *FlowNode) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FlowNode) GetChildren() []string {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
 // Which machines a job gives back. Where nodes and chunks are empty: all but the first keep beside that of its first chunk.
 type NodeRelease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4555,7 +5081,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +5093,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +5106,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -4619,7 +5145,7 @@ type UpdateOrder struct {
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4631,7 +5157,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4644,7 +5170,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -4709,7 +5235,7 @@ type UpdateProgress struct {
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4721,7 +5247,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4734,7 +5260,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -4830,7 +5356,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5368,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +5381,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -4902,7 +5428,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +5440,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +5453,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -4947,7 +5473,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +5485,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4972,7 +5498,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -5001,7 +5527,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5013,7 +5539,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5026,7 +5552,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -5062,7 +5588,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5074,7 +5600,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5087,7 +5613,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -5181,7 +5707,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5193,7 +5719,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5732,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -5260,7 +5786,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +5798,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +5811,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -5307,7 +5833,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5319,7 +5845,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5332,7 +5858,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -5387,7 +5913,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5925,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5938,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -5529,7 +6055,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5541,7 +6067,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5554,7 +6080,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -5584,7 +6110,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5596,7 +6122,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5609,7 +6135,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -5707,7 +6233,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5719,7 +6245,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5732,7 +6258,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -5804,7 +6330,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5816,7 +6342,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5829,7 +6355,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -5881,7 +6407,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5893,7 +6419,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5906,7 +6432,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *HealthReply) GetName() string {
@@ -6063,7 +6589,7 @@ type WaitSummary struct {
 
 func (x *WaitSummary) Reset() {
 	*x = WaitSummary{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6075,7 +6601,7 @@ func (x *WaitSummary) String() string {
 func (*WaitSummary) ProtoMessage() {}
 
 func (x *WaitSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6088,7 +6614,7 @@ func (x *WaitSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSummary.ProtoReflect.Descriptor instead.
 func (*WaitSummary) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *WaitSummary) GetWaiting() []*WaitReasonCount {
@@ -6138,7 +6664,7 @@ type StartErrors struct {
 
 func (x *StartErrors) Reset() {
 	*x = StartErrors{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6150,7 +6676,7 @@ func (x *StartErrors) String() string {
 func (*StartErrors) ProtoMessage() {}
 
 func (x *StartErrors) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6163,7 +6689,7 @@ func (x *StartErrors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartErrors.ProtoReflect.Descriptor instead.
 func (*StartErrors) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *StartErrors) GetCertainty() string {
@@ -6198,7 +6724,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6210,7 +6736,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6223,7 +6749,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -6252,7 +6778,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6264,7 +6790,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6277,7 +6803,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -6313,7 +6839,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6325,7 +6851,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6338,7 +6864,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AdQuery) GetType() string {
@@ -6378,7 +6904,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6390,7 +6916,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6403,7 +6929,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AdText) GetAd() string {
@@ -6439,7 +6965,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6451,7 +6977,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6464,7 +6990,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -6562,7 +7088,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6574,7 +7100,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6587,7 +7113,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -6606,7 +7132,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6618,7 +7144,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6631,7 +7157,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -6651,7 +7177,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6663,7 +7189,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6676,7 +7202,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -6706,7 +7232,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6718,7 +7244,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6731,7 +7257,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -6776,7 +7302,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6788,7 +7314,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6801,7 +7327,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *PortGiven) GetName() string {
@@ -6863,7 +7389,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6875,7 +7401,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6888,7 +7414,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6996,7 +7522,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7008,7 +7534,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7021,7 +7547,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7080,7 +7606,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7092,7 +7618,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7105,7 +7631,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -7139,7 +7665,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7677,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7690,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -7186,7 +7712,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7198,7 +7724,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7211,7 +7737,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -7244,7 +7770,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7256,7 +7782,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7269,7 +7795,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -7292,7 +7818,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7304,7 +7830,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7317,7 +7843,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -7363,7 +7889,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7375,7 +7901,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7388,7 +7914,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -7438,7 +7964,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7450,7 +7976,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7463,7 +7989,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -7511,7 +8037,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7523,7 +8049,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7536,7 +8062,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -7612,7 +8138,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7624,7 +8150,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7637,7 +8163,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -7666,7 +8192,7 @@ type BlobRequest struct {
 
 func (x *BlobRequest) Reset() {
 	*x = BlobRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7678,7 +8204,7 @@ func (x *BlobRequest) String() string {
 func (*BlobRequest) ProtoMessage() {}
 
 func (x *BlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7691,7 +8217,7 @@ func (x *BlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
 func (*BlobRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *BlobRequest) GetDigest() string {
@@ -7729,7 +8255,7 @@ type BlobPart struct {
 
 func (x *BlobPart) Reset() {
 	*x = BlobPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7741,7 +8267,7 @@ func (x *BlobPart) String() string {
 func (*BlobPart) ProtoMessage() {}
 
 func (x *BlobPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7754,7 +8280,7 @@ func (x *BlobPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
 func (*BlobPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BlobPart) GetManifest() []byte {
@@ -7803,7 +8329,7 @@ type BlobMissing struct {
 
 func (x *BlobMissing) Reset() {
 	*x = BlobMissing{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7815,7 +8341,7 @@ func (x *BlobMissing) String() string {
 func (*BlobMissing) ProtoMessage() {}
 
 func (x *BlobMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7828,7 +8354,7 @@ func (x *BlobMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
 func (*BlobMissing) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BlobMissing) GetChunks() []uint32 {
@@ -7854,7 +8380,7 @@ type BlobList struct {
 
 func (x *BlobList) Reset() {
 	*x = BlobList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7866,7 +8392,7 @@ func (x *BlobList) String() string {
 func (*BlobList) ProtoMessage() {}
 
 func (x *BlobList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7879,7 +8405,7 @@ func (x *BlobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
 func (*BlobList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *BlobList) GetBlobs() []*BlobEntry {
@@ -7900,7 +8426,7 @@ type BlobEntry struct {
 
 func (x *BlobEntry) Reset() {
 	*x = BlobEntry{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7912,7 +8438,7 @@ func (x *BlobEntry) String() string {
 func (*BlobEntry) ProtoMessage() {}
 
 func (x *BlobEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7925,7 +8451,7 @@ func (x *BlobEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
 func (*BlobEntry) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *BlobEntry) GetDigest() string {
@@ -7967,7 +8493,7 @@ type PackageChange struct {
 
 func (x *PackageChange) Reset() {
 	*x = PackageChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7979,7 +8505,7 @@ func (x *PackageChange) String() string {
 func (*PackageChange) ProtoMessage() {}
 
 func (x *PackageChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7992,7 +8518,7 @@ func (x *PackageChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
 func (*PackageChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PackageChange) GetName() string {
@@ -8072,7 +8598,7 @@ type ImageSettings struct {
 
 func (x *ImageSettings) Reset() {
 	*x = ImageSettings{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8084,7 +8610,7 @@ func (x *ImageSettings) String() string {
 func (*ImageSettings) ProtoMessage() {}
 
 func (x *ImageSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8097,7 +8623,7 @@ func (x *ImageSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
 func (*ImageSettings) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ImageSettings) GetEnvironment() []string {
@@ -8147,7 +8673,7 @@ type PackageQuery struct {
 
 func (x *PackageQuery) Reset() {
 	*x = PackageQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8159,7 +8685,7 @@ func (x *PackageQuery) String() string {
 func (*PackageQuery) ProtoMessage() {}
 
 func (x *PackageQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8172,7 +8698,7 @@ func (x *PackageQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
 func (*PackageQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PackageQuery) GetName() string {
@@ -8206,7 +8732,7 @@ type PackageList struct {
 
 func (x *PackageList) Reset() {
 	*x = PackageList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8218,7 +8744,7 @@ func (x *PackageList) String() string {
 func (*PackageList) ProtoMessage() {}
 
 func (x *PackageList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8231,7 +8757,7 @@ func (x *PackageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
 func (*PackageList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PackageList) GetPackages() []*Package {
@@ -8266,7 +8792,7 @@ type Package struct {
 
 func (x *Package) Reset() {
 	*x = Package{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8278,7 +8804,7 @@ func (x *Package) String() string {
 func (*Package) ProtoMessage() {}
 
 func (x *Package) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8291,7 +8817,7 @@ func (x *Package) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Package.ProtoReflect.Descriptor instead.
 func (*Package) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Package) GetName() string {
@@ -8365,7 +8891,7 @@ type PackageVersion struct {
 
 func (x *PackageVersion) Reset() {
 	*x = PackageVersion{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8377,7 +8903,7 @@ func (x *PackageVersion) String() string {
 func (*PackageVersion) ProtoMessage() {}
 
 func (x *PackageVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8390,7 +8916,7 @@ func (x *PackageVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
 func (*PackageVersion) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *PackageVersion) GetVersion() string {
@@ -8446,7 +8972,7 @@ type PackageLabel struct {
 
 func (x *PackageLabel) Reset() {
 	*x = PackageLabel{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8458,7 +8984,7 @@ func (x *PackageLabel) String() string {
 func (*PackageLabel) ProtoMessage() {}
 
 func (x *PackageLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8471,7 +8997,7 @@ func (x *PackageLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
 func (*PackageLabel) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *PackageLabel) GetLabel() string {
@@ -8502,7 +9028,7 @@ type PackageMove struct {
 
 func (x *PackageMove) Reset() {
 	*x = PackageMove{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8514,7 +9040,7 @@ func (x *PackageMove) String() string {
 func (*PackageMove) ProtoMessage() {}
 
 func (x *PackageMove) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8527,7 +9053,7 @@ func (x *PackageMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
 func (*PackageMove) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PackageMove) GetLabel() string {
@@ -8579,7 +9105,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8591,7 +9117,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8604,7 +9130,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -8660,7 +9186,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8672,7 +9198,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8685,7 +9211,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -8725,7 +9251,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8737,7 +9263,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8750,7 +9276,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -8822,7 +9348,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8834,7 +9360,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8847,7 +9373,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -9043,11 +9569,12 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x03(\fR\x04jobs\".\n" +
 	"\x06Silent\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
-	"\x03why\x18\x02 \x01(\tR\x03why\"]\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\"q\n" +
 	"\aJobSpec\x12\x0e\n" +
 	"\x02ad\x18\x01 \x01(\tR\x02ad\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
-	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\"4\n" +
+	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x12\n" +
+	"\x04flow\x18\x04 \x01(\fR\x04flow\"4\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\tR\x06values\"b\n" +
@@ -9099,7 +9626,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xda\r\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\x88\x0e\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -9155,7 +9682,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06update\x18F \x01(\v2\x1a.roost.wire.UpdateProgressR\x06update\x123\n" +
 	"\aservice\x18P \x01(\v2\x19.roost.wire.ServiceHealthR\aservice\x12-\n" +
 	"\x05alloc\x18Z \x01(\v2\x17.roost.wire.AllocStatusR\x05alloc\x12/\n" +
-	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12\x1d\n" +
+	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12,\n" +
+	"\x04flow\x18d \x01(\v2\x18.roost.wire.FlowProgressR\x04flow\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -9271,7 +9799,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\xab\x06\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xe0\x06\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -9294,7 +9822,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x0ehold_checks_ns\x18\x14 \x01(\x03R\fholdChecksNs\x12/\n" +
 	"\x06update\x18\x15 \x01(\v2\x17.roost.wire.UpdateOrderR\x06update\x12\x1d\n" +
 	"\n" +
-	"only_empty\x18\x16 \x01(\bR\tonlyEmpty\"\xf0\x01\n" +
+	"only_empty\x18\x16 \x01(\bR\tonlyEmpty\x12)\n" +
+	"\x04flow\x18\x17 \x01(\v2\x15.roost.wire.FlowOrderR\x04flow\"\xfa\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -9319,7 +9848,58 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\rRELEASE_NODES\x10\x0f\x12\x0f\n" +
 	"\vHOLD_CHECKS\x10\x14\x12\n" +
 	"\n" +
-	"\x06UPDATE\x10\x15\"O\n" +
+	"\x06UPDATE\x10\x15\x12\b\n" +
+	"\x04FLOW\x10\x16\"U\n" +
+	"\tFlowOrder\x12\x18\n" +
+	"\acommand\x18\x01 \x01(\tR\acommand\x12.\n" +
+	"\x06limits\x18\x02 \x01(\v2\x16.roost.wire.FlowLimitsR\x06limits\"\x98\x02\n" +
+	"\n" +
+	"FlowLimits\x12\x17\n" +
+	"\x04jobs\x18\x01 \x01(\rH\x00R\x04jobs\x88\x01\x01\x12\x17\n" +
+	"\x04idle\x18\x02 \x01(\rH\x01R\x04idle\x88\x01\x01\x12\x15\n" +
+	"\x03pre\x18\x03 \x01(\rH\x02R\x03pre\x88\x01\x01\x12\x17\n" +
+	"\x04post\x18\x04 \x01(\rH\x03R\x04post\x88\x01\x01\x12F\n" +
+	"\n" +
+	"categories\x18\x05 \x03(\v2&.roost.wire.FlowLimits.CategoriesEntryR\n" +
+	"categories\x1a=\n" +
+	"\x0fCategoriesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\a\n" +
+	"\x05_jobsB\a\n" +
+	"\x05_idleB\x06\n" +
+	"\x04_preB\a\n" +
+	"\x05_post\"\xe0\x02\n" +
+	"\fFlowProgress\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x16\n" +
+	"\x06halted\x18\x02 \x01(\bR\x06halted\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\rR\x06status\x12\x14\n" +
+	"\x05nodes\x18\x04 \x01(\rR\x05nodes\x12<\n" +
+	"\x06states\x18\x05 \x03(\v2$.roost.wire.FlowProgress.StatesEntryR\x06states\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\rR\x06number\x12.\n" +
+	"\x06limits\x18\a \x01(\v2\x16.roost.wire.FlowLimitsR\x06limits\x123\n" +
+	"\bfailures\x18\b \x03(\v2\x17.roost.wire.FlowFailureR\bfailures\x1a9\n" +
+	"\vStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"K\n" +
+	"\vFlowFailure\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03job\x18\x03 \x01(\tR\x03job\"P\n" +
+	"\x10FlowNodesRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06states\x18\x02 \x03(\tR\x06states\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\"7\n" +
+	"\tFlowNodes\x12*\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x14.roost.wire.FlowNodeR\x05nodes\"\xc2\x01\n" +
+	"\bFlowNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x18\n" +
+	"\aretries\x18\x05 \x01(\rR\aretries\x12\x10\n" +
+	"\x03job\x18\x06 \x01(\tR\x03job\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1a\n" +
+	"\bchildren\x18\b \x03(\tR\bchildren\"O\n" +
 	"\vNodeRelease\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
 	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x12\n" +
@@ -9732,7 +10312,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -9785,66 +10365,75 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*RunNow)(nil),                // 48: roost.wire.RunNow
 	(*Chunk)(nil),                 // 49: roost.wire.Chunk
 	(*ActRequest)(nil),            // 50: roost.wire.ActRequest
-	(*NodeRelease)(nil),           // 51: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 52: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 53: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 54: roost.wire.Alteration
-	(*ActReply)(nil),              // 55: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 56: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 57: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 58: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 59: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 60: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 61: roost.wire.WhyReply
-	(*Explanation)(nil),           // 62: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 63: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 64: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 65: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 66: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 67: roost.wire.HealthReply
-	(*WaitSummary)(nil),           // 68: roost.wire.WaitSummary
-	(*StartErrors)(nil),           // 69: roost.wire.StartErrors
-	(*WaitReasonCount)(nil),       // 70: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 71: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 72: roost.wire.AdQuery
-	(*AdText)(nil),                // 73: roost.wire.AdText
-	(*CellRequest)(nil),           // 74: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 75: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 76: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 77: roost.wire.CellReply
-	(*Placed)(nil),                // 78: roost.wire.Placed
-	(*PortGiven)(nil),             // 79: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 80: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 81: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 82: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 83: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 84: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 85: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 86: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 87: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 88: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 89: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 90: roost.wire.EndpointPort
-	(*BlobRequest)(nil),           // 91: roost.wire.BlobRequest
-	(*BlobPart)(nil),              // 92: roost.wire.BlobPart
-	(*BlobMissing)(nil),           // 93: roost.wire.BlobMissing
-	(*BlobList)(nil),              // 94: roost.wire.BlobList
-	(*BlobEntry)(nil),             // 95: roost.wire.BlobEntry
-	(*PackageChange)(nil),         // 96: roost.wire.PackageChange
-	(*ImageSettings)(nil),         // 97: roost.wire.ImageSettings
-	(*PackageQuery)(nil),          // 98: roost.wire.PackageQuery
-	(*PackageList)(nil),           // 99: roost.wire.PackageList
-	(*Package)(nil),               // 100: roost.wire.Package
-	(*PackageVersion)(nil),        // 101: roost.wire.PackageVersion
-	(*PackageLabel)(nil),          // 102: roost.wire.PackageLabel
-	(*PackageMove)(nil),           // 103: roost.wire.PackageMove
-	nil,                           // 104: roost.wire.JobStatus.CountsEntry
-	nil,                           // 105: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 106: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 107: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 108: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 109: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 110: roost.wire.Placed.Gpu
+	(*FlowOrder)(nil),             // 51: roost.wire.FlowOrder
+	(*FlowLimits)(nil),            // 52: roost.wire.FlowLimits
+	(*FlowProgress)(nil),          // 53: roost.wire.FlowProgress
+	(*FlowFailure)(nil),           // 54: roost.wire.FlowFailure
+	(*FlowNodesRequest)(nil),      // 55: roost.wire.FlowNodesRequest
+	(*FlowNodes)(nil),             // 56: roost.wire.FlowNodes
+	(*FlowNode)(nil),              // 57: roost.wire.FlowNode
+	(*NodeRelease)(nil),           // 58: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 59: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 60: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 61: roost.wire.Alteration
+	(*ActReply)(nil),              // 62: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 63: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 64: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 65: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 66: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 67: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 68: roost.wire.WhyReply
+	(*Explanation)(nil),           // 69: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 70: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 71: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 72: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 73: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 74: roost.wire.HealthReply
+	(*WaitSummary)(nil),           // 75: roost.wire.WaitSummary
+	(*StartErrors)(nil),           // 76: roost.wire.StartErrors
+	(*WaitReasonCount)(nil),       // 77: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 78: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 79: roost.wire.AdQuery
+	(*AdText)(nil),                // 80: roost.wire.AdText
+	(*CellRequest)(nil),           // 81: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 82: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 83: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 84: roost.wire.CellReply
+	(*Placed)(nil),                // 85: roost.wire.Placed
+	(*PortGiven)(nil),             // 86: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 87: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 88: roost.wire.ShellOutput
+	(*AccountingQuery)(nil),       // 89: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 90: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 91: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 92: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 93: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 94: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 95: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 96: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 97: roost.wire.EndpointPort
+	(*BlobRequest)(nil),           // 98: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 99: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 100: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 101: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 102: roost.wire.BlobEntry
+	(*PackageChange)(nil),         // 103: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 104: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 105: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 106: roost.wire.PackageList
+	(*Package)(nil),               // 107: roost.wire.Package
+	(*PackageVersion)(nil),        // 108: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 109: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 110: roost.wire.PackageMove
+	nil,                           // 111: roost.wire.JobStatus.CountsEntry
+	nil,                           // 112: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 113: roost.wire.FlowLimits.CategoriesEntry
+	nil,                           // 114: roost.wire.FlowProgress.StatesEntry
+	nil,                           // 115: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 116: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 117: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 118: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 119: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -9863,75 +10452,83 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	29,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	28,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	35,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	104, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	111, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	78,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	85,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	37,  // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	49,  // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	48,  // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	9,   // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
 	47,  // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	53,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	60,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
 	41,  // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
 	39,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
 	40,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
-	3,   // 30: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	105, // 31: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	46,  // 32: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	43,  // 33: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	42,  // 34: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	44,  // 35: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	45,  // 36: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
-	3,   // 37: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	78,  // 38: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 39: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	35,  // 40: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	54,  // 41: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	51,  // 42: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	52,  // 43: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	29,  // 44: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	106, // 45: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	29,  // 46: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	107, // 47: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	35,  // 48: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	38,  // 49: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	38,  // 50: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	38,  // 51: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	62,  // 52: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	108, // 53: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	109, // 54: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 55: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	65,  // 56: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	7,   // 57: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	70,  // 58: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	71,  // 59: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	68,  // 60: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	69,  // 61: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	70,  // 62: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	71,  // 63: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	69,  // 64: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	110, // 65: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	79,  // 66: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,   // 67: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 68: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	88,  // 69: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	88,  // 70: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	90,  // 71: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	95,  // 72: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	97,  // 73: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	100, // 74: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	101, // 75: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	102, // 76: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	103, // 77: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	97,  // 78: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
-	2,   // 79: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	80,  // [80:80] is the sub-list for method output_type
-	80,  // [80:80] is the sub-list for method input_type
-	80,  // [80:80] is the sub-list for extension type_name
-	80,  // [80:80] is the sub-list for extension extendee
-	0,   // [0:80] is the sub-list for field type_name
+	53,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
+	3,   // 31: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	112, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	46,  // 33: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	43,  // 34: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	42,  // 35: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	44,  // 36: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	45,  // 37: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,   // 38: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	85,  // 39: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 40: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	35,  // 41: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	61,  // 42: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	58,  // 43: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	59,  // 44: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	51,  // 45: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
+	52,  // 46: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
+	113, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	114, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	52,  // 49: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
+	54,  // 50: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
+	57,  // 51: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
+	29,  // 52: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	115, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	29,  // 54: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	116, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	35,  // 56: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	38,  // 57: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	38,  // 58: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	38,  // 59: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	69,  // 60: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	117, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	118, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 63: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	72,  // 64: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	7,   // 65: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	77,  // 66: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	78,  // 67: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	75,  // 68: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	76,  // 69: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	77,  // 70: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	78,  // 71: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	76,  // 72: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	119, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	86,  // 74: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,   // 75: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	96,  // 76: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	95,  // 77: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	95,  // 78: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	97,  // 79: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	102, // 80: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	104, // 81: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	107, // 82: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	108, // 83: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	109, // 84: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	110, // 85: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	104, // 86: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 87: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	88,  // [88:88] is the sub-list for method output_type
+	88,  // [88:88] is the sub-list for method input_type
+	88,  // [88:88] is the sub-list for extension type_name
+	88,  // [88:88] is the sub-list for extension extendee
+	0,   // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -9944,13 +10541,14 @@ func file_scheddapi_schedd_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
+	file_scheddapi_schedd_proto_msgTypes[49].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   108,
+			NumMessages:   117,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

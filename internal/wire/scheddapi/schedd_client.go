@@ -54,6 +54,11 @@ func (c *ScheddClient) ListPackages(ctx context.Context, req *PackageQuery) (*Pa
 	return invoke[PackageList](ctx, c.conn, "ListPackages", req)
 }
 
+// ListFlowNodes is the method of that name.
+func (c *ScheddClient) ListFlowNodes(ctx context.Context, req *FlowNodesRequest) (Receiver[FlowNodes], error) {
+	return query[FlowNodes](ctx, c.conn, "ListFlowNodes", req)
+}
+
 // Query is the method of that name.
 func (c *ScheddClient) Query(ctx context.Context, req *QueryRequest) (Receiver[JobStatus], error) {
 	return query[JobStatus](ctx, c.conn, "Query", req)
