@@ -65,6 +65,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench UpdateService -benchtime 3x ./schedd/queue
 	$(GO) test -run '^$$' -bench . ./collector/names ./collector/dns
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
+	$(GO) test -run '^$$' -bench Tree -benchtime 3x ./startd/pmi
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench HTTPChecks -benchtime 1x ./startd/probe
 	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal

@@ -53,6 +53,7 @@ func packageOrders() []packageOrder {
 		{"startd/health", true},
 		{"startd/desktop", true},
 		{"startd/starter/proto", true},
+		{"startd/pmi", true},
 		{"internal/image/erofs", true},
 		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},
