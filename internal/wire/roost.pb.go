@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84, 0}
+	return file_roost_proto_rawDescGZIP(), []int{85, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86, 0}
+	return file_roost_proto_rawDescGZIP(), []int{87, 0}
 }
 
 type ChunkResult_Outcome int32
@@ -338,7 +338,7 @@ func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChunkResult_Outcome.Descriptor instead.
 func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92, 0}
+	return file_roost_proto_rawDescGZIP(), []int{93, 0}
 }
 
 type IdleSource_Health int32
@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132, 0}
+	return file_roost_proto_rawDescGZIP(), []int{133, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -6514,6 +6514,7 @@ type Program struct {
 	SecretVariables []string        `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
 	Container       *Container      `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
 	Packages        []*PackageMount `protobuf:"bytes,44,rep,name=packages,proto3" json:"packages,omitempty"`
+	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"` // absent: the program runs once
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -6807,6 +6808,91 @@ func (x *Program) GetPackages() []*PackageMount {
 	return nil
 }
 
+func (x *Program) GetMpi() *MpiRanks {
+	if x != nil {
+		return x.Mpi
+	}
+	return nil
+}
+
+// MpiRanks has a program run once for each rank of an MPI program, with a socket on which
+// the rank speaks PMI-1.
+type MpiRanks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	KvsName       string                 `protobuf:"bytes,1,opt,name=kvs_name,json=kvsName,proto3" json:"kvs_name,omitempty"`        // the name of the gang's key-value space
+	FirstRank     uint32                 `protobuf:"varint,2,opt,name=first_rank,json=firstRank,proto3" json:"first_rank,omitempty"` // of this task
+	Ranks         uint32                 `protobuf:"varint,3,opt,name=ranks,proto3" json:"ranks,omitempty"`                          // of this task
+	Size          uint32                 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                            // ranks of the gang
+	Nodes         uint32                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`                          // tasks of the gang
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MpiRanks) Reset() {
+	*x = MpiRanks{}
+	mi := &file_roost_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MpiRanks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MpiRanks) ProtoMessage() {}
+
+func (x *MpiRanks) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MpiRanks.ProtoReflect.Descriptor instead.
+func (*MpiRanks) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *MpiRanks) GetKvsName() string {
+	if x != nil {
+		return x.KvsName
+	}
+	return ""
+}
+
+func (x *MpiRanks) GetFirstRank() uint32 {
+	if x != nil {
+		return x.FirstRank
+	}
+	return 0
+}
+
+func (x *MpiRanks) GetRanks() uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return 0
+}
+
+func (x *MpiRanks) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *MpiRanks) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
 // PackageMount shows a package in a task's sandbox, for reading.
 type PackageMount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6820,7 +6906,7 @@ type PackageMount struct {
 
 func (x *PackageMount) Reset() {
 	*x = PackageMount{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6832,7 +6918,7 @@ func (x *PackageMount) String() string {
 func (*PackageMount) ProtoMessage() {}
 
 func (x *PackageMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6845,7 +6931,7 @@ func (x *PackageMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMount.ProtoReflect.Descriptor instead.
 func (*PackageMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PackageMount) GetDigest() string {
@@ -6895,7 +6981,7 @@ type Container struct {
 
 func (x *Container) Reset() {
 	*x = Container{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6907,7 +6993,7 @@ func (x *Container) String() string {
 func (*Container) ProtoMessage() {}
 
 func (x *Container) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6920,7 +7006,7 @@ func (x *Container) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Container.ProtoReflect.Descriptor instead.
 func (*Container) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Container) GetDigest() string {
@@ -7005,7 +7091,7 @@ type ContainerMount struct {
 
 func (x *ContainerMount) Reset() {
 	*x = ContainerMount{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7017,7 +7103,7 @@ func (x *ContainerMount) String() string {
 func (*ContainerMount) ProtoMessage() {}
 
 func (x *ContainerMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7030,7 +7116,7 @@ func (x *ContainerMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
 func (*ContainerMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ContainerMount) GetSource() string {
@@ -7073,7 +7159,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7085,7 +7171,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7098,7 +7184,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -7170,7 +7256,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7182,7 +7268,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7195,7 +7281,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -7238,7 +7324,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7250,7 +7336,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7263,7 +7349,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -7300,7 +7386,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7312,7 +7398,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7325,7 +7411,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -7363,7 +7449,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7375,7 +7461,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7388,7 +7474,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7430,7 +7516,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7442,7 +7528,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7455,7 +7541,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7494,7 +7580,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7506,7 +7592,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7519,7 +7605,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7630,7 +7716,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7642,7 +7728,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7655,7 +7741,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7732,7 +7818,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7744,7 +7830,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7757,7 +7843,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7855,7 +7941,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7867,7 +7953,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7880,7 +7966,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7993,7 +8079,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8005,7 +8091,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8018,7 +8104,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8064,7 +8150,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8076,7 +8162,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8089,7 +8175,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -8140,7 +8226,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8152,7 +8238,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8165,7 +8251,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -8208,7 +8294,7 @@ type ChunkPlanRequest struct {
 
 func (x *ChunkPlanRequest) Reset() {
 	*x = ChunkPlanRequest{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8220,7 +8306,7 @@ func (x *ChunkPlanRequest) String() string {
 func (*ChunkPlanRequest) ProtoMessage() {}
 
 func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8233,7 +8319,7 @@ func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
 func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ChunkPlanRequest) GetDigest() string {
@@ -8318,7 +8404,7 @@ type ChunkResult struct {
 
 func (x *ChunkResult) Reset() {
 	*x = ChunkResult{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8330,7 +8416,7 @@ func (x *ChunkResult) String() string {
 func (*ChunkResult) ProtoMessage() {}
 
 func (x *ChunkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8343,7 +8429,7 @@ func (x *ChunkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
 func (*ChunkResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ChunkResult) GetNode() string {
@@ -8377,7 +8463,7 @@ type ChunkPlan struct {
 
 func (x *ChunkPlan) Reset() {
 	*x = ChunkPlan{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8389,7 +8475,7 @@ func (x *ChunkPlan) String() string {
 func (*ChunkPlan) ProtoMessage() {}
 
 func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8402,7 +8488,7 @@ func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
 func (*ChunkPlan) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ChunkPlan) GetSources() []*ChunkSource {
@@ -8432,7 +8518,7 @@ type ChunkSource struct {
 
 func (x *ChunkSource) Reset() {
 	*x = ChunkSource{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8444,7 +8530,7 @@ func (x *ChunkSource) String() string {
 func (*ChunkSource) ProtoMessage() {}
 
 func (x *ChunkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8457,7 +8543,7 @@ func (x *ChunkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
 func (*ChunkSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ChunkSource) GetNode() string {
@@ -8499,7 +8585,7 @@ type BlobPins struct {
 
 func (x *BlobPins) Reset() {
 	*x = BlobPins{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8511,7 +8597,7 @@ func (x *BlobPins) String() string {
 func (*BlobPins) ProtoMessage() {}
 
 func (x *BlobPins) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8524,7 +8610,7 @@ func (x *BlobPins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPins.ProtoReflect.Descriptor instead.
 func (*BlobPins) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *BlobPins) GetDigests() []string {
@@ -8550,7 +8636,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8562,7 +8648,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8575,7 +8661,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8598,7 +8684,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8610,7 +8696,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8623,7 +8709,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8666,7 +8752,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8678,7 +8764,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8691,7 +8777,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8731,7 +8817,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8743,7 +8829,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8756,7 +8842,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8775,7 +8861,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8787,7 +8873,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8800,7 +8886,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8819,7 +8905,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8831,7 +8917,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8844,7 +8930,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8866,7 +8952,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8878,7 +8964,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8891,7 +8977,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -8931,7 +9017,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8943,7 +9029,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8956,7 +9042,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -8975,7 +9061,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8987,7 +9073,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9000,7 +9086,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9025,7 +9111,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9037,7 +9123,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9050,7 +9136,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9101,7 +9187,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9113,7 +9199,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9126,7 +9212,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9395,7 +9481,7 @@ type ContainerProgress struct {
 
 func (x *ContainerProgress) Reset() {
 	*x = ContainerProgress{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9407,7 +9493,7 @@ func (x *ContainerProgress) String() string {
 func (*ContainerProgress) ProtoMessage() {}
 
 func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9420,7 +9506,7 @@ func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
 func (*ContainerProgress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
@@ -9475,7 +9561,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9487,7 +9573,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9500,7 +9586,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9558,13 +9644,14 @@ type ReachWanted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"` // issued by this startd, for one Reach within a few seconds
+	Ranks         bool                   `protobuf:"varint,3,opt,name=ranks,proto3" json:"ranks,omitempty"`   // the ranks of an MPI program want to exchange keys: the messages have ranks, and no command
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9576,7 +9663,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9589,7 +9676,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9606,6 +9693,13 @@ func (x *ReachWanted) GetTicket() uint64 {
 	return 0
 }
 
+func (x *ReachWanted) GetRanks() bool {
+	if x != nil {
+		return x.Ranks
+	}
+	return false
+}
+
 // ReachCall is a command that a process of a job wants to run on its machines.
 type ReachCall struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -9613,13 +9707,14 @@ type ReachCall struct {
 	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`    // lines of the job's node file, from 0, for each of which the command runs once
 	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"` // one after the other
 	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`            // what the caller has read in those lines; empty: an older caller
+	Ranks         []byte                 `protobuf:"bytes,5,opt,name=ranks,proto3" json:"ranks,omitempty"`            // a message of the task's ranks, as package startd/pmi encodes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9631,7 +9726,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9644,7 +9739,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9675,6 +9770,13 @@ func (x *ReachCall) GetNodes() []string {
 	return nil
 }
 
+func (x *ReachCall) GetRanks() []byte {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
 // ReachOutput is the output of such a command. The schedd's first message on Reach has
 // only attempt and ticket.
 type ReachOutput struct {
@@ -9689,13 +9791,14 @@ type ReachOutput struct {
 	Signal        int32                  `protobuf:"varint,8,opt,name=signal,proto3" json:"signal,omitempty"`
 	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"` // with ended: why it could not be run there; without: why nothing could be run at all
 	Started       bool                   `protobuf:"varint,10,opt,name=started,proto3" json:"started,omitempty"`
+	Ranks         []byte                 `protobuf:"bytes,11,opt,name=ranks,proto3" json:"ranks,omitempty"` // a message for the task's ranks, as package startd/pmi encodes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9707,7 +9810,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9720,7 +9823,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
@@ -9793,6 +9896,13 @@ func (x *ReachOutput) GetStarted() bool {
 	return false
 }
 
+func (x *ReachOutput) GetRanks() []byte {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
 // SessionWelcome lists what this startd holds for the schedd. An attempt that is not
 // listed is not here and never will be.
 type SessionWelcome struct {
@@ -9808,7 +9918,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9820,7 +9930,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9833,7 +9943,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9891,7 +10001,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9903,7 +10013,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9916,7 +10026,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10015,7 +10125,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10027,7 +10137,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10040,7 +10150,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10070,7 +10180,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10082,7 +10192,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10095,7 +10205,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10139,7 +10249,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10151,7 +10261,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10164,7 +10274,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10251,7 +10361,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10263,7 +10373,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10276,7 +10386,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10324,7 +10434,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10336,7 +10446,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10349,7 +10459,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10394,7 +10504,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10406,7 +10516,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10419,7 +10529,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10535,7 +10645,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10547,7 +10657,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10560,7 +10670,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10607,7 +10717,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10619,7 +10729,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10632,7 +10742,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10656,7 +10766,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10668,7 +10778,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10681,7 +10791,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10722,7 +10832,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10734,7 +10844,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10747,7 +10857,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10773,7 +10883,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10785,7 +10895,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10798,7 +10908,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10821,7 +10931,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10833,7 +10943,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10846,7 +10956,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10909,7 +11019,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10921,7 +11031,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10934,7 +11044,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11032,7 +11142,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11044,7 +11154,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11057,7 +11167,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11087,7 +11197,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11099,7 +11209,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11112,7 +11222,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11148,7 +11258,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11160,7 +11270,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11173,7 +11283,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11221,7 +11331,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11233,7 +11343,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11246,7 +11356,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11350,7 +11460,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11362,7 +11472,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11375,7 +11485,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11518,7 +11628,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11530,7 +11640,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11543,7 +11653,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11593,7 +11703,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11605,7 +11715,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11618,7 +11728,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11669,7 +11779,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11681,7 +11791,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11694,7 +11804,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11772,7 +11882,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11784,7 +11894,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11797,7 +11907,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11837,7 +11947,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11849,7 +11959,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11862,7 +11972,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11931,7 +12041,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11943,7 +12053,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11956,7 +12066,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11981,7 +12091,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11993,7 +12103,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12006,7 +12116,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type OwnerReply struct {
@@ -12020,7 +12130,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12032,7 +12142,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12045,7 +12155,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12077,7 +12187,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12089,7 +12199,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12102,7 +12212,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type MineReply struct {
@@ -12116,7 +12226,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12128,7 +12238,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12141,7 +12251,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12179,7 +12289,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12191,7 +12301,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12204,7 +12314,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12243,7 +12353,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12255,7 +12365,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12268,7 +12378,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type GreetRequest struct {
@@ -12279,7 +12389,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12291,7 +12401,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12304,7 +12414,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type GreetReply struct {
@@ -12317,7 +12427,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12329,7 +12439,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12342,7 +12452,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12374,7 +12484,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12386,7 +12496,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12399,7 +12509,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12455,7 +12565,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12467,7 +12577,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12480,7 +12590,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12562,7 +12672,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12574,7 +12684,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12587,7 +12697,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12606,7 +12716,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12618,7 +12728,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12631,7 +12741,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12649,7 +12759,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12661,7 +12771,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12674,7 +12784,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type LeaveReply struct {
@@ -12685,7 +12795,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12697,7 +12807,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12710,7 +12820,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 type RevokedRequest struct {
@@ -12722,7 +12832,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12734,7 +12844,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12747,7 +12857,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12766,7 +12876,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12778,7 +12888,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12791,7 +12901,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12812,7 +12922,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12824,7 +12934,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12837,7 +12947,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12872,7 +12982,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12884,7 +12994,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12897,7 +13007,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12937,7 +13047,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12949,7 +13059,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12962,7 +13072,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13030,7 +13140,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13042,7 +13152,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13055,7 +13165,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13074,7 +13184,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13086,7 +13196,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13099,7 +13209,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13117,7 +13227,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13129,7 +13239,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13142,7 +13252,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 type MembersReply struct {
@@ -13155,7 +13265,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13167,7 +13277,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13180,7 +13290,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13213,7 +13323,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13225,7 +13335,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13238,7 +13348,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13307,7 +13417,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13319,7 +13429,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13332,7 +13442,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13358,7 +13468,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13370,7 +13480,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13383,7 +13493,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13403,7 +13513,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13415,7 +13525,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13428,7 +13538,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13457,7 +13567,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13469,7 +13579,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13482,7 +13592,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13516,7 +13626,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13528,7 +13638,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13541,7 +13651,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13566,7 +13676,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13578,7 +13688,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13591,7 +13701,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13645,7 +13755,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13657,7 +13767,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13670,7 +13780,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13689,7 +13799,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13701,7 +13811,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13714,7 +13824,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13742,7 +13852,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13754,7 +13864,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13767,7 +13877,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14349,7 +14459,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\x84\t\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\xac\t\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -14395,7 +14505,15 @@ const file_roost_proto_rawDesc = "" +
 	"\asecrets\x18) \x03(\tR\asecrets\x12)\n" +
 	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\x123\n" +
 	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\x124\n" +
-	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\"p\n" +
+	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\x12&\n" +
+	"\x03mpi\x18- \x01(\v2\x14.roost.wire.MpiRanksR\x03mpi\"\x84\x01\n" +
+	"\bMpiRanks\x12\x19\n" +
+	"\bkvs_name\x18\x01 \x01(\tR\akvsName\x12\x1d\n" +
+	"\n" +
+	"first_rank\x18\x02 \x01(\rR\tfirstRank\x12\x14\n" +
+	"\x05ranks\x18\x03 \x01(\rR\x05ranks\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\rR\x04size\x12\x14\n" +
+	"\x05nodes\x18\x05 \x01(\rR\x05nodes\"p\n" +
 	"\fPackageMount\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x1c\n" +
@@ -14634,17 +14752,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x13\n" +
 	"\x05at_ns\x18\x05 \x01(\x03R\x04atNs\x12\x1a\n" +
 	"\bfailures\x18\x06 \x01(\rR\bfailures\x12/\n" +
-	"\x06checks\x18\a \x03(\v2\x17.roost.wire.CheckResultR\x06checks\"W\n" +
+	"\x06checks\x18\a \x03(\v2\x17.roost.wire.CheckResultR\x06checks\"m\n" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"q\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
+	"\x05ranks\x18\x03 \x01(\bR\x05ranks\"\x87\x01\n" +
 	"\tReachCall\x12\x18\n" +
 	"\acommand\x18\x01 \x03(\tR\acommand\x12\x14\n" +
 	"\x05lines\x18\x02 \x03(\rR\x05lines\x12\x1e\n" +
 	"\n" +
 	"sequential\x18\x03 \x01(\bR\n" +
 	"sequential\x12\x14\n" +
-	"\x05nodes\x18\x04 \x03(\tR\x05nodes\"\x8b\x02\n" +
+	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x14\n" +
+	"\x05ranks\x18\x05 \x01(\fR\x05ranks\"\xa1\x02\n" +
 	"\vReachOutput\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
@@ -14656,7 +14776,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06signal\x18\b \x01(\x05R\x06signal\x12\x14\n" +
 	"\x05error\x18\t \x01(\tR\x05error\x12\x18\n" +
 	"\astarted\x18\n" +
-	" \x01(\bR\astarted\"\xaf\x01\n" +
+	" \x01(\bR\astarted\x12\x14\n" +
+	"\x05ranks\x18\v \x01(\fR\x05ranks\"\xaf\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
@@ -15124,7 +15245,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 175)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 176)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15208,182 +15329,183 @@ var file_roost_proto_goTypes = []any{
 	(*HostFiles)(nil),                       // 79: roost.wire.HostFiles
 	(*Message)(nil),                         // 80: roost.wire.Message
 	(*Program)(nil),                         // 81: roost.wire.Program
-	(*PackageMount)(nil),                    // 82: roost.wire.PackageMount
-	(*Container)(nil),                       // 83: roost.wire.Container
-	(*ContainerMount)(nil),                  // 84: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 85: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 86: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 87: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 88: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 89: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 90: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 91: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 92: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 93: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 94: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 95: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 96: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 97: roost.wire.SignedImageRight
-	(*ChunkPlanRequest)(nil),                // 98: roost.wire.ChunkPlanRequest
-	(*ChunkResult)(nil),                     // 99: roost.wire.ChunkResult
-	(*ChunkPlan)(nil),                       // 100: roost.wire.ChunkPlan
-	(*ChunkSource)(nil),                     // 101: roost.wire.ChunkSource
-	(*BlobPins)(nil),                        // 102: roost.wire.BlobPins
-	(*BlobManifest)(nil),                    // 103: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 104: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 105: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 106: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 107: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 108: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 109: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 110: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 111: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 112: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 113: roost.wire.FromStartd
-	(*ContainerProgress)(nil),               // 114: roost.wire.ContainerProgress
-	(*TaskHealth)(nil),                      // 115: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 116: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 117: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 118: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 119: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 120: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 121: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 122: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 123: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 124: roost.wire.InputReady
-	(*Started)(nil),                         // 125: roost.wire.Started
-	(*Exited)(nil),                          // 126: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 127: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 128: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 129: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 130: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 131: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 132: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 133: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 134: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 135: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 136: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 137: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 138: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 139: roost.wire.IdleSource
-	(*Pause)(nil),                           // 140: roost.wire.Pause
-	(*GuardReport)(nil),                     // 141: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 142: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 143: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 144: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 145: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 146: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 147: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 148: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 149: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 150: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 151: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 152: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 153: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 154: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 155: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 156: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 157: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 158: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 159: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 160: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 161: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 162: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 163: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 164: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 165: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 166: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 167: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 168: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 169: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 170: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 171: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 172: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 173: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 174: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 175: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 176: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 177: roost.wire.FeedBatch
-	nil,                                     // 178: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 179: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 180: roost.wire.Extent.WordsEntry
-	nil,                                     // 181: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 182: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 183: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 184: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 185: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 186: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 187: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 188: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 189: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 190: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 191: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 192: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 193: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 194: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 195: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 196: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 197: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 198: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 199: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 200: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 201: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 202: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 203: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 204: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 205: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 206: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 207: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 208: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 209: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 210: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 211: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 212: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 213: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 214: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 215: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 216: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 217: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 218: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 219: roost.wire.FlowNodesRequest
-	(*scheddapi.SubmitReply)(nil),           // 220: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 221: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 222: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 223: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 224: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 225: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 226: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 227: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 228: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 229: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 230: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 231: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 232: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 233: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 234: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 235: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 236: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 237: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 238: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 239: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 240: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 241: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 242: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 243: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 244: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 245: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 246: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 247: roost.wire.WaitSummary
+	(*MpiRanks)(nil),                        // 82: roost.wire.MpiRanks
+	(*PackageMount)(nil),                    // 83: roost.wire.PackageMount
+	(*Container)(nil),                       // 84: roost.wire.Container
+	(*ContainerMount)(nil),                  // 85: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 86: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 87: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 88: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 89: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 90: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 91: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 92: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 93: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 94: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 95: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 96: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 97: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 98: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 99: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 100: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 101: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 102: roost.wire.ChunkSource
+	(*BlobPins)(nil),                        // 103: roost.wire.BlobPins
+	(*BlobManifest)(nil),                    // 104: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 105: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 106: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 107: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 108: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 109: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 110: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 111: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 112: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 113: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 114: roost.wire.FromStartd
+	(*ContainerProgress)(nil),               // 115: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 116: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 117: roost.wire.ReachWanted
+	(*ReachCall)(nil),                       // 118: roost.wire.ReachCall
+	(*ReachOutput)(nil),                     // 119: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),                  // 120: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 121: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 122: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 123: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 124: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 125: roost.wire.InputReady
+	(*Started)(nil),                         // 126: roost.wire.Started
+	(*Exited)(nil),                          // 127: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 128: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 129: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 130: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 131: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 132: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 133: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 134: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 135: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 136: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 137: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 138: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 139: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 140: roost.wire.IdleSource
+	(*Pause)(nil),                           // 141: roost.wire.Pause
+	(*GuardReport)(nil),                     // 142: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 143: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 144: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 145: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 146: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 147: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 148: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 149: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 150: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 151: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 152: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 153: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 154: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 155: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 156: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 157: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 158: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 159: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 160: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 161: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 162: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 163: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 164: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 165: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 166: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 167: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 168: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 169: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 170: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 171: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 172: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 173: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 174: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 175: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 176: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 177: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 178: roost.wire.FeedBatch
+	nil,                                     // 179: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 180: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 181: roost.wire.Extent.WordsEntry
+	nil,                                     // 182: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 183: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 184: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 185: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 186: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 187: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 188: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 189: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 190: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 191: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 192: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 193: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 194: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 195: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 196: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 197: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 198: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 199: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 200: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 201: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 202: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 203: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 204: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 205: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 206: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 207: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 208: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 209: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 210: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 211: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 212: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 213: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 214: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 215: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 216: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 217: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 218: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 219: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 220: roost.wire.FlowNodesRequest
+	(*scheddapi.SubmitReply)(nil),           // 221: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 222: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 223: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 224: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 225: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 226: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 227: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 228: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 229: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 230: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 231: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 232: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 233: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 234: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 235: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 236: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 237: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 238: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 239: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 240: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 241: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 242: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 243: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 244: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 245: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 246: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 247: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 248: roost.wire.WaitSummary
 }
 var file_roost_proto_depIdxs = []int32{
-	182, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	183, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	184, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	185, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	186, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	187, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	178, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	179, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	183, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	184, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	185, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	186, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	187, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	188, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	179, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	180, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15398,12 +15520,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	188, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	189, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	188, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	188, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	189, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	189, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15419,9 +15541,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	180, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	181, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	188, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	181, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	182, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	189, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15430,17 +15552,17 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	188, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	189, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	189, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	190, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	70,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	72,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	109, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	110, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	111, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	112, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	110, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	111, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	112, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	113, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	73,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	74,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	75,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -15450,322 +15572,323 @@ var file_roost_proto_depIdxs = []int32{
 	78,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	79,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	68,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	89,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	90,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
 	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	190, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	190, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	188, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	190, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	188, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	190, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	191, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	191, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	189, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	191, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	189, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	191, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	190, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	188, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	191, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	189, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	190, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	191, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	190, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	190, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	190, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	190, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	190, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	190, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	190, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	190, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	94,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	92,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	85,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	83,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
-	82,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
-	84,  // 104: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	91,  // 105: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	88,  // 106: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	90,  // 107: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	86,  // 108: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	190, // 109: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	190, // 110: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 111: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 112: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 113: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 114: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	190, // 115: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	190, // 116: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	99,  // 117: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
-	5,   // 118: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	101, // 119: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	104, // 120: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	104, // 121: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	104, // 122: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	190, // 123: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	191, // 124: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	190, // 125: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	119, // 126: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	123, // 127: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	125, // 128: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	126, // 129: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	130, // 130: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	131, // 131: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	124, // 132: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	127, // 133: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	128, // 134: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	121, // 135: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	122, // 136: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	115, // 137: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	116, // 138: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	66,  // 139: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	87,  // 140: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	114, // 141: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	190, // 142: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	190, // 143: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 144: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	192, // 145: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	190, // 146: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	190, // 147: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	120, // 148: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	188, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	190, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	126, // 151: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	193, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 153: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	193, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	190, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	193, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	194, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	190, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	190, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	190, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	195, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	132, // 162: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	127, // 163: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	196, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	190, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 166: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	129, // 167: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	190, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	197, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	196, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	190, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	132, // 172: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	134, // 173: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	190, // 174: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	190, // 175: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	139, // 176: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	140, // 177: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 178: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	143, // 179: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	142, // 180: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	140, // 181: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	138, // 182: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	141, // 183: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	163, // 184: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	163, // 185: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	163, // 186: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	168, // 187: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	175, // 188: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	173, // 189: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	174, // 190: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	185, // 191: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	198, // 192: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	199, // 193: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	187, // 194: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	186, // 195: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	182, // 196: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	184, // 197: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	200, // 198: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	201, // 199: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	202, // 200: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	203, // 201: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	183, // 202: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	204, // 203: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	205, // 204: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	206, // 205: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	207, // 206: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	208, // 207: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	209, // 208: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	210, // 209: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	211, // 210: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	212, // 211: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	213, // 212: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	214, // 213: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	215, // 214: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	216, // 215: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	216, // 216: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	217, // 217: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	218, // 218: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	219, // 219: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 220: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	200, // 221: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	201, // 222: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 223: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 224: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 225: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 226: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 227: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 228: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 229: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 230: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 231: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	202, // 232: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	214, // 233: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 234: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 235: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	204, // 236: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	205, // 237: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 238: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 239: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 240: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 241: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 242: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 243: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 244: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 245: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	133, // 246: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	136, // 247: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	137, // 248: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	95,  // 249: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	133, // 250: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	183, // 251: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	118, // 252: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	216, // 253: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	133, // 254: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	95,  // 255: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	95,  // 256: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	105, // 257: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	104, // 258: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	106, // 259: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	216, // 260: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	216, // 261: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	215, // 262: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	216, // 263: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	216, // 264: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	102, // 265: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	217, // 266: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	218, // 267: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	98,  // 268: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	141, // 269: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	144, // 270: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	145, // 271: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	147, // 272: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	149, // 273: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	151, // 274: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	153, // 275: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	155, // 276: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	157, // 277: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	159, // 278: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	161, // 279: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	164, // 280: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	166, // 281: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	169, // 282: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	172, // 283: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	176, // 284: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	171, // 285: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	207, // 286: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	208, // 287: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	220, // 288: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	220, // 289: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	221, // 290: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	222, // 291: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	223, // 292: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	224, // 293: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	225, // 294: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	226, // 295: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	227, // 296: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	228, // 297: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	229, // 298: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	230, // 299: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	231, // 300: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	232, // 301: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	233, // 302: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	234, // 303: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	235, // 304: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	236, // 305: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	237, // 306: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	238, // 307: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	239, // 308: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	240, // 309: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	241, // 310: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	242, // 311: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	243, // 312: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	242, // 313: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	244, // 314: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	245, // 315: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	246, // 316: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	222, // 317: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	226, // 318: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	227, // 319: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	223, // 320: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	220, // 321: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	225, // 322: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	224, // 323: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	230, // 324: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	247, // 325: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 326: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 327: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 328: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	228, // 329: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	241, // 330: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 331: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 332: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	231, // 333: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	232, // 334: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 335: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 336: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 337: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 338: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 339: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 340: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 341: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	113, // 342: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	135, // 343: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	133, // 344: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	225, // 345: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	133, // 346: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	135, // 347: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	230, // 348: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	117, // 349: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	215, // 350: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	135, // 351: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	133, // 352: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	108, // 353: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	135, // 354: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	105, // 355: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	107, // 356: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	103, // 357: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	215, // 358: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	242, // 359: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	243, // 360: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	242, // 361: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	102, // 362: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	244, // 363: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	245, // 364: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	100, // 365: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	138, // 366: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	146, // 367: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	146, // 368: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	148, // 369: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	150, // 370: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	152, // 371: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	154, // 372: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	156, // 373: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	158, // 374: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	160, // 375: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	162, // 376: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	165, // 377: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	167, // 378: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	170, // 379: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	177, // 380: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	177, // 381: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	177, // 382: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	234, // 383: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	235, // 384: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	288, // [288:385] is the sub-list for method output_type
-	191, // [191:288] is the sub-list for method input_type
-	191, // [191:191] is the sub-list for extension type_name
-	191, // [191:191] is the sub-list for extension extendee
-	0,   // [0:191] is the sub-list for field type_name
+	191, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	191, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	191, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	191, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	191, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	191, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	191, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	191, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	95,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	93,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	86,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	84,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
+	83,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	82,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
+	85,  // 105: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	92,  // 106: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	89,  // 107: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	91,  // 108: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	87,  // 109: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	191, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	191, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 112: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 113: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 114: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 115: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	191, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	191, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	100, // 118: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 119: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	102, // 120: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	105, // 121: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	105, // 122: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	105, // 123: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	191, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	192, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	191, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	120, // 127: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	124, // 128: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	126, // 129: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	127, // 130: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	131, // 131: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	132, // 132: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	125, // 133: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	128, // 134: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	129, // 135: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	122, // 136: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	123, // 137: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	116, // 138: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	117, // 139: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	66,  // 140: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	88,  // 141: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	115, // 142: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	191, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	191, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 145: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	193, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	191, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	191, // 148: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	121, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	189, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	191, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	127, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	194, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 154: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	194, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	191, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	194, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	195, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	191, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	191, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	191, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	196, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	133, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	128, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	197, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	191, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	130, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	191, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	198, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	197, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	191, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	133, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	135, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	191, // 175: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	191, // 176: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	140, // 177: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	141, // 178: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 179: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	144, // 180: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	143, // 181: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	141, // 182: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	139, // 183: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	142, // 184: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	164, // 185: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	164, // 186: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	164, // 187: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	169, // 188: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	176, // 189: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	174, // 190: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	175, // 191: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	186, // 192: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	199, // 193: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	200, // 194: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	188, // 195: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	187, // 196: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	183, // 197: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	185, // 198: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	201, // 199: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	202, // 200: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	203, // 201: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	204, // 202: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	184, // 203: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	205, // 204: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	206, // 205: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	207, // 206: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	208, // 207: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	209, // 208: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	210, // 209: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	211, // 210: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	212, // 211: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	213, // 212: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	214, // 213: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	215, // 214: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	216, // 215: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	217, // 216: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	217, // 217: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	218, // 218: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	219, // 219: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	220, // 220: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 221: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	201, // 222: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	202, // 223: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 224: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 225: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 226: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 227: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 228: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 229: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 230: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 231: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 232: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	203, // 233: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	215, // 234: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 235: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 236: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	205, // 237: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	206, // 238: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 239: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 240: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 241: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 242: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 243: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 244: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 245: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 246: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	134, // 247: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	137, // 248: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	138, // 249: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	96,  // 250: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	134, // 251: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	184, // 252: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	119, // 253: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	217, // 254: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	134, // 255: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	96,  // 256: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	96,  // 257: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	106, // 258: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	105, // 259: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	107, // 260: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	217, // 261: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	217, // 262: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	216, // 263: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	217, // 264: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	217, // 265: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	103, // 266: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	218, // 267: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	219, // 268: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	99,  // 269: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	142, // 270: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	145, // 271: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	146, // 272: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	148, // 273: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	150, // 274: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	152, // 275: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	154, // 276: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	156, // 277: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	158, // 278: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	160, // 279: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	162, // 280: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	165, // 281: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	167, // 282: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	170, // 283: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	173, // 284: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	177, // 285: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	172, // 286: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	208, // 287: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	209, // 288: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	221, // 289: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	221, // 290: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	222, // 291: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	223, // 292: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	224, // 293: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	225, // 294: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	226, // 295: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	227, // 296: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	228, // 297: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	229, // 298: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	230, // 299: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	231, // 300: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	232, // 301: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	233, // 302: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	234, // 303: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	235, // 304: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	236, // 305: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	237, // 306: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	238, // 307: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	239, // 308: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	240, // 309: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	241, // 310: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	242, // 311: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	243, // 312: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	244, // 313: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	243, // 314: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	245, // 315: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	246, // 316: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	247, // 317: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	223, // 318: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	227, // 319: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	228, // 320: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	224, // 321: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	221, // 322: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	226, // 323: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	225, // 324: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	231, // 325: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	248, // 326: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 327: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 328: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 329: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	229, // 330: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	242, // 331: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 332: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 333: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	232, // 334: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	233, // 335: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 336: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 337: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 338: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 339: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 340: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 341: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 342: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	114, // 343: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	136, // 344: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	134, // 345: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	226, // 346: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	134, // 347: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	136, // 348: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	231, // 349: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	118, // 350: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	216, // 351: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	136, // 352: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	134, // 353: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	109, // 354: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	136, // 355: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	106, // 356: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	108, // 357: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	104, // 358: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	216, // 359: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	243, // 360: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	244, // 361: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	243, // 362: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	103, // 363: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	245, // 364: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	246, // 365: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	101, // 366: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	139, // 367: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	147, // 368: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	147, // 369: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	149, // 370: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	151, // 371: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	153, // 372: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	155, // 373: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	157, // 374: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	159, // 375: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	161, // 376: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	163, // 377: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	166, // 378: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	168, // 379: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	171, // 380: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	178, // 381: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	178, // 382: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	178, // 383: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	235, // 384: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	236, // 385: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	289, // [289:386] is the sub-list for method output_type
+	192, // [192:289] is the sub-list for method input_type
+	192, // [192:192] is the sub-list for extension type_name
+	192, // [192:192] is the sub-list for extension extendee
+	0,   // [0:192] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15819,7 +15942,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Resize)(nil),
 		(*ToStartd_FetchContent)(nil),
 	}
-	file_roost_proto_msgTypes[106].OneofWrappers = []any{
+	file_roost_proto_msgTypes[107].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15837,14 +15960,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[125].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[126].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   175,
+			NumMessages:   176,
 			NumExtensions: 0,
 			NumServices:   12,
 		},
