@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/admin"
 	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/classad"
+	"github.com/roost-batch/roost/internal/cli/condor"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobfile"
 	"github.com/roost-batch/roost/internal/cli/jobs"
@@ -107,9 +108,8 @@ func pbsEntries() []frame.CommandEntry {
 
 // condorEntries are the commands of HTCondor.
 func condorEntries() []frame.CommandEntry {
-	return []frame.CommandEntry{
-		nodeEntry("condor_dag_checker", frame.GroupCondor, "report all mistakes of DAG files"),
-	}
+	return append(condor.Entries(),
+		nodeEntry("condor_dag_checker", frame.GroupCondor, "report all mistakes of DAG files"))
 }
 
 // nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.

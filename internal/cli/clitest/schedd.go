@@ -127,6 +127,9 @@ func (f *FakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobS
 
 // Query sends the jobs or tasks that a query lists.
 func (f *FakeSchedd) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.JobStatus]) error {
+	if words := req.GetSelection().GetSelectors(); req.GetTable() && len(words) > 0 {
+		return f.tableRows(req, words, to)
+	}
 	found, err := f.rows(req)
 	for _, s := range found {
 		if err := to.Send(s); err != nil {
@@ -134,6 +137,26 @@ func (f *FakeSchedd) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer
 		}
 	}
 	return err
+}
+
+// tableRows sends the rows of each word, or why there is none.
+func (f *FakeSchedd) tableRows(req *wire.QueryRequest, words []string,
+	to grpc.ServerStreamingServer[wire.JobStatus]) error {
+	for _, word := range words {
+		one := proto.CloneOf(req)
+		one.Selection.Selectors = []string{word}
+		found, err := f.rows(one)
+		if err != nil {
+			found = []*wire.JobStatus{{Refused: &wire.Refused{Selector: word, Kind: uint32(roost.NotFound),
+				Text: err.Error()}}}
+		}
+		for _, s := range found {
+			if err := to.Send(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // rows are the jobs that a query lists.
