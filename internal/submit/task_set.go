@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // taskSet says how many tasks a job has, and what each is for.
@@ -17,6 +18,7 @@ type taskSet struct {
 	array   bool
 	keys    []cty.Value // keys of for_each; nil without
 	values  []cty.Value
+	items   *jobspec.ItemTable  // what each.value has; nil: values has it
 	indexes *roost.ArrayIndexes // indexes of the tasks; nil: counted from 0
 	// the number could not be determined, which was reported: nothing more is reported
 	// about single tasks
@@ -34,7 +36,14 @@ const (
 func (b taskSetReader) readTasks() {
 	b.tasks = taskSet{count: 1}
 	count, each, marks := b.body.Attributes["count"], b.body.Attributes["for_each"], b.body.Attributes["indexes"]
+	items := b.parser.options.Items[b.name]
 	switch {
+	case items != nil && (count != nil || each != nil || marks != nil):
+		b.reportProblem(b.block.DefRange(), "the tasks of this job come from the command line",
+			"Remove count, for_each and indexes from the job.")
+		b.tasks.isInvalid = true
+	case items != nil:
+		b.tasks = taskSet{count: items.Rows, array: true, items: items}
 	case marks != nil && (count != nil || each != nil):
 		b.reportProblem(marks.NameRange, "indexes says how many tasks there are",
 			"Remove count and for_each: there is a task for each index, which is each.value in it.")
@@ -146,7 +155,7 @@ func (b taskSetReader) readIndexes(a *hclsyntax.Attribute) {
 
 // taskRoots returns the names that may differ between the tasks of this job.
 func (b taskSetReader) taskRoots(more ...string) []string {
-	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil {
+	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil || b.tasks.items != nil {
 		return append(more, "task", "each")
 	}
 	return append(more, "task")
@@ -161,6 +170,14 @@ func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 	}
 	if b.tasks.values != nil {
 		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[i], "value": b.tasks.values[i]})
+	}
+	if t := b.tasks.items; t != nil {
+		row := make(map[string]cty.Value, len(t.Names))
+		for c, name := range t.Names {
+			row[name] = cty.StringVal(t.Columns[c][i])
+		}
+		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": cty.NumberIntVal(int64(i)),
+			"value": cty.ObjectVal(row)})
 	}
 	if x := b.tasks.indexes; x != nil {
 		n := cty.NumberIntVal(int64(x.IndexOf(i)))

@@ -158,6 +158,9 @@ func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what str
 		b.reportProblem(e.Range(), "an index has no members", "each.value is a number here.")
 		return taskText{}, false
 	}
+	if b.tasks.items != nil {
+		return b.itemReference(e, first)
+	}
 	source, rest := b.tasks.values, hcl.Traversal(nil)
 	if first == "key" {
 		source = b.tasks.keys
@@ -186,6 +189,27 @@ func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what str
 	}
 	name := b.addColumn(columnNameOf(e.Traversal), b.parser.sourceText(e.Range()), values)
 	return taskText{[]textPiece{{column: name}}, e.Range()}, true
+}
+
+// itemReference handles each.value.NAME and each.key of a job whose items its caller
+// gives. The column of the items is used as it is.
+func (b taskSetReader) itemReference(e *hclsyntax.ScopeTraversalExpr, first string) (taskText, bool) {
+	if first == "key" {
+		return taskText{[]textPiece{{column: taskIndex}}, e.Range()}, true
+	}
+	name, _ := traversalStepName(e.Traversal, 2)
+	values, ok := b.tasks.items.Column(name)
+	if !ok || len(e.Traversal) != 3 {
+		b.reportProblem(e.Range(), "the items do not have this", "There are: "+
+			strings.Join(b.tasks.items.Names, ", ")+".")
+		return taskText{}, false
+	}
+	source := b.parser.sourceText(e.Range())
+	column, ok := b.columnByExpr[source]
+	if !ok {
+		column = b.addColumn(name, source, values)
+	}
+	return taskText{[]textPiece{{column: column}}, e.Range()}, true
 }
 
 // columnNameOf returns a good column name for a traversal.

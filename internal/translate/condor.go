@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/lazyregexp"
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
@@ -18,6 +17,7 @@ type condorSubmitFile struct {
 	names       []string                 // the same names in order
 	usedAsMacro map[string]bool          // names that were used as macros
 	tasksBefore int                      // tasks of the queue commands above; -1: unknown
+	queued      int                      // queue commands so far
 }
 
 type submitSetting struct {
@@ -25,58 +25,26 @@ type submitSetting struct {
 	source      string // the whole line
 	name        string
 	value       string
-	isAttribute bool // +Name: an attribute of the job ad
+	isAttribute bool   // +Name: an attribute of the job ad
+	file        string // an included file; empty: the description itself
 }
 
-var (
-	assignment = lazyregexp.New(`^(\+|(?i:my\.))?[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*(.*)$`)
-	queueWord  = lazyregexp.New(`^(?i:queue)(?:[ \t]+(.*))?$`)
-	statement  = lazyregexp.New(`^(?i:(if|elif|else|endif|include|use))\b`)
-)
+// note is a note about the line of the setting.
+func (s submitSetting) note(kind NoteKind, why string) Note {
+	return Note{File: s.file, Line: s.line, Source: s.source, Reason: why, Kind: kind}
+}
 
 // translateCondor translates a submit description.
 func (t *fileTranslation) translateCondor(text string) error {
 	f := &condorSubmitFile{fileTranslation: t, set: map[string]submitSetting{}, usedAsMacro: map[string]bool{}}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	depth := 0
-	for i := 0; i < len(lines); i++ {
-		number, line := i+1, strings.TrimSpace(lines[i])
-		for strings.HasSuffix(line, `\`) && i+1 < len(lines) {
-			i++
-			line = strings.TrimSuffix(line, `\`) + strings.TrimSpace(lines[i])
-		}
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if m := statement().FindStringSubmatch(line); m != nil && !assignment().MatchString(line) {
-			switch strings.ToLower(m[1]) {
-			case "if":
-				depth++
-				f.noteLost(number, line, "Conditions are not evaluated: everything up to the endif is left out. "+
-					"Variables of a job file and c ? a : b do such things.")
-			case "endif":
-				depth = max(depth-1, 0)
-			case "include", "use":
-				f.noteLost(number, line, "Other files are not read. What they set belongs into the job; what several "+
-					"jobs share into locals.")
-			}
-			continue
-		}
-		if depth > 0 {
-			continue
-		}
-		if m := queueWord().FindStringSubmatch(line); m != nil {
-			rest, end := splitInlineItems(m[1], lines, i)
-			f.queueJob(number, line, rest, lines[i+1:max(end, i+1)])
-			i = end
-			continue
-		}
-		m := assignment().FindStringSubmatch(line)
-		if m == nil {
-			f.noteLost(number, line, "This line is not understood.")
-			continue
-		}
-		f.readAssignment(submitSetting{number, line, m[2], m[3], m[1] != ""})
+	for _, m := range t.options.Macros {
+		f.readGiven(m)
+	}
+	f.readDescription(text, 0)
+	if f.queued == 0 && t.options.DefaultQueue != "" {
+		line := 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
+		f.readAppended()
+		f.queueJob(line, "queue "+t.options.DefaultQueue, t.options.DefaultQueue, nil)
 	}
 	if len(t.jobs) == 0 {
 		return nothingError("it has no queue command, so it submits no job")
@@ -85,31 +53,68 @@ func (t *fileTranslation) translateCondor(text string) error {
 	return nil
 }
 
-// splitInlineItems finds the items of a queue command that are in parentheses over
-// several lines. end is the index of the line with the closing one, or i if there are no
-// such lines.
-func splitInlineItems(rest string, lines []string, i int) (string, int) {
-	open := strings.LastIndexByte(rest, '(')
-	if open < 0 || strings.Contains(rest[open:], ")") {
-		return rest, i
+// readGiven reads an assignment that is not in the description.
+func (f *condorSubmitFile) readGiven(line string) {
+	if strings.TrimSpace(line) == "" {
+		return
 	}
-	for k := i + 1; k < len(lines); k++ {
-		if strings.HasPrefix(strings.TrimSpace(lines[k]), ")") {
-			return rest, k
-		}
+	m := assignment().FindStringSubmatch(strings.TrimSpace(line))
+	if m == nil || m[3] != "=" {
+		f.noteMistake(0, line, "This is no NAME = VALUE.")
+		return
 	}
-	return rest, i
+	f.readAssignment(submitSetting{0, line, m[2], m[4], m[1] != "", ""})
 }
 
+// readAppended reads the lines in front of a queue command that the caller gives.
+func (f *condorSubmitFile) readAppended() {
+	for _, line := range f.options.Append {
+		f.readGiven(line)
+	}
+}
+
+// readAssignment sets a macro. In its value, its own name stands for the value before.
 func (f *condorSubmitFile) readAssignment(s submitSetting) {
 	key := strings.ToLower(s.name)
 	if s.isAttribute {
 		key = "+" + key
 	}
-	if _, again := f.set[key]; !again {
+	before, again := f.set[key]
+	if !again {
 		f.names = append(f.names, key)
 	}
+	if !s.isAttribute && strings.Contains(s.value, "$(") {
+		s.value = replaceOwnName(s.value, key, before.value)
+	}
 	f.set[key] = s
+}
+
+// replaceOwnName replaces $(name) and $(name:default) in a value.
+func replaceOwnName(value, name, before string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(value, "$(")
+		if i < 0 {
+			return b.String() + value
+		}
+		end := closingParen(value, i+1)
+		if end < 0 {
+			return b.String() + value
+		}
+		inside, fallback, _ := strings.Cut(value[i+2:end], ":")
+		if !strings.EqualFold(strings.TrimSpace(inside), name) || i > 0 && value[i-1] == '$' {
+			b.WriteString(value[:i+2])
+			value = value[i+2:]
+			continue
+		}
+		b.WriteString(value[:i])
+		if before != "" {
+			b.WriteString(before)
+		} else {
+			b.WriteString(fallback)
+		}
+		value = value[end+1:]
+	}
 }
 
 // commandValue returns the value of a command under any of its names.
@@ -137,7 +142,7 @@ func (f *condorSubmitFile) noteUnused() {
 		}
 		if why, ok := unsupportedCondorCommands()[key]; ok {
 			if why != "" {
-				f.noteLost(s.line, s.source, why)
+				f.addNote(s.note(Lost, why))
 			}
 			continue
 		}
@@ -145,14 +150,33 @@ func (f *condorSubmitFile) noteUnused() {
 		if near := suggest.Nearest(key, knownCondorCommands()); near != "" && near != key {
 			why += " Did you mean " + near + "?"
 		}
-		f.noteLost(s.line, s.source, why)
+		f.addNote(s.note(Lost, why))
 	}
 }
 
 // queueJob makes a job of the settings so far.
 func (f *condorSubmitFile) queueJob(line int, source, rest string, items []string) {
-	q := &condorJob{condorSubmitFile: f, line: line, source: source, job: newJob(), jobsPerItem: 1}
-	q.parseQueueCommand(strings.TrimSpace(rest), items)
+	f.queued++
+	at := submitSetting{line: line, source: source, file: f.included}
+	rest = f.expandForReader(at, strings.TrimSpace(rest))
+	carried, before := f.carried, f.tasksBefore
+	q := f.buildJob(at, rest, items, f.options.SeparateItems)
+	if q.rows.needsObject && !q.rows.isObject {
+		f.carried, f.tasksBefore = carried, before
+		f.jobs = f.jobs[:len(f.jobs)-1]
+		q = f.buildJob(at, rest, items, true)
+	}
+	q.finishItems()
+	f.carried++
+}
+
+// buildJob makes a job. What differs between its tasks are members of objects with
+// isObject.
+func (f *condorSubmitFile) buildJob(at submitSetting, rest string, items []string, isObject bool) *condorJob {
+	q := &condorJob{condorSubmitFile: f, line: at.line, source: at.source, job: newJob(), jobsPerItem: 1, current: at,
+		rows: newItemRows(isObject), expansionBudget: maxExpansion,
+		random: f.options.Seed + uint64(f.queued)}
+	q.parseQueueCommand(rest, items)
 	f.jobs = append(f.jobs, q.job)
 	q.setName()
 	q.setTasks()
@@ -162,7 +186,7 @@ func (f *condorSubmitFile) queueJob(line int, source, rest string, items []strin
 	q.setPlacement()
 	q.setPolicies()
 	q.setLabels()
-	f.carried++
+	return q
 }
 
 // setName names the job after its batch name or the file.
@@ -182,14 +206,10 @@ func (q *condorJob) setName() {
 }
 
 // noteCommandLost records a command that could not be carried over.
-func (q *condorJob) noteCommandLost(s submitSetting, why string) { q.noteLost(s.line, s.source, why) }
-func (q *condorJob) noteDifferenceAt(s submitSetting, why string) {
-	q.noteDifference(s.line, s.source, why)
-}
-
-func (q *condorJob) noteCommandDifference(why string) {
-	q.noteDifference(q.current.line, q.current.source, why)
-}
+func (q *condorJob) noteCommandLost(s submitSetting, why string)    { q.addNote(s.note(Lost, why)) }
+func (q *condorJob) noteCommandMistake(s submitSetting, why string) { q.addNote(s.note(Mistake, why)) }
+func (q *condorJob) noteDifferenceAt(s submitSetting, why string)   { q.addNote(s.note(Different, why)) }
+func (q *condorJob) noteCommandDifference(why string)               { q.noteDifferenceAt(q.current, why) }
 
 // parseBool parses a boolean.
 func parseBool(s string) bool {
@@ -204,6 +224,11 @@ func (q *condorJob) parseNumber(s submitSetting) (int, bool) {
 	fixed, ok := q.expandMacros(s.value).fixedText()
 	n, err := strconv.Atoi(strings.TrimSpace(fixed))
 	if !ok || err != nil {
+		if v, err := evaluateText(fixed); ok && err == nil {
+			if f, isNumber := v.Number(); isNumber && f > -1e9 && f < 1e9 {
+				return int(f), true
+			}
+		}
 		q.noteCommandLost(s, fmt.Sprintf("%s wants a number here, not an expression.", s.name))
 		return 0, false
 	}

@@ -2,10 +2,9 @@ package translate
 
 import (
 	"fmt"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/lazyregexp"
@@ -15,54 +14,134 @@ import (
 func (q *condorJob) carryOver(do func(s submitSetting), names ...string) {
 	if s, ok := q.commandValue(names...); ok {
 		q.current = s
+		q.job.origin = s.note(Mistake, "")
 		q.carried++
 		do(s)
+		q.job.origin = Note{}
 	}
+}
+
+// fixedValue returns the value of a command that is the same for all jobs.
+func (q *condorJob) fixedValue(s submitSetting) (string, bool) {
+	text, ok := q.expandMacros(s.value).fixedText()
+	if !ok {
+		q.noteCommandMistake(s, s.name+" is the same for all jobs of a queue command here. Write a queue command for "+
+			"each value.")
+	}
+	return strings.Trim(strings.TrimSpace(text), `"`), ok
 }
 
 // setProgram sets the program.
 func (q *condorJob) setProgram() {
 	j := q.job
-	q.carryOver(func(s submitSetting) {
-		j.setSource("executable", q.expandMacros(strings.Trim(s.value, `"`)).hclSource())
-	}, "executable")
-	if j.settings["executable"] == "" {
+	q.setUniverse()
+	q.carryOver(q.setExecutable, "executable")
+	if j.settings["executable"] == "" && j.settings["image"] != "" {
+		j.setSource("image_entrypoint", "true")
+	} else if j.settings["executable"] == "" {
 		j.setSource("executable", `"/bin/true"`)
-		q.noteLost(q.line, q.source, "It names no executable; /bin/true is used in its place.")
+		q.noteMistake(q.line, q.source, "It names no executable; /bin/true is used in its place.")
 	}
 	q.carryOver(func(s submitSetting) {
 		if list := q.splitWords(s.value); len(list) > 0 {
 			j.setSource("arguments", list2source(list))
 		}
-	}, "arguments", "args")
+	}, "arguments", "args", "arguments2")
 	q.carryOver(func(s submitSetting) {
 		j.setSource("directory", q.expandMacros(s.value).hclSource())
-	}, "initialdir", "initial_dir")
+	}, "initialdir", "initial_dir", "job_iwd")
+	q.carryOver(q.setGetenv, "getenv", "get_env")
+	q.carryOver(q.setEnvironment, "environment", "env", "environment2")
+}
+
+// setUniverse sets what kind of job it is, and the container image.
+func (q *condorJob) setUniverse() {
 	q.carryOver(func(s submitSetting) {
-		switch v := strings.TrimSpace(s.value); {
-		case parseBool(v):
-			j.setSource("getenv", "true")
-		case strings.EqualFold(v, "false") || strings.ContainsAny(v, "*!"):
-			if strings.ContainsAny(v, "*!") {
-				q.noteCommandLost(s, "Patterns are not known here. Write the names: getenv = [\"PATH\"].")
-			}
-		default:
-			j.setSource("getenv", textListSource(splitCommas(v)))
+		text, ok := q.fixedValue(s)
+		if !ok {
+			return
 		}
-	}, "getenv", "get_env")
-	q.carryOver(q.setEnvironment, "environment", "env")
+		if key := strings.ToLower(s.name); key == "docker_image" && !strings.Contains(text, "://") {
+			text = "docker://" + text
+		}
+		q.job.setText("image", text)
+	}, "container_image", "docker_image", "singularity_image")
 	q.carryOver(func(s submitSetting) {
-		switch v := strings.ToLower(strings.TrimSpace(s.value)); v {
+		if text, ok := q.fixedValue(s); ok && q.job.settings["image"] != "" {
+			q.job.setText("image_workdir", text)
+		}
+	}, "container_target_dir")
+	q.carryOver(func(s submitSetting) {
+		v, _ := q.fixedValue(s)
+		switch strings.ToLower(v) {
 		case "vanilla", "5":
 		case "docker", "container":
-			q.noteCommandLost(s, "Tasks run on the machine itself, in namespaces of their own, not in images. "+
-				"A runtime such as apptainer can be the executable.")
-		case "parallel", "mpi":
+			if q.job.settings["image"] == "" {
+				q.noteCommandMistake(s, "It names no image: write container_image = docker://python:3.12.")
+			}
+		case "parallel", "mpi", "11":
 			q.setGang(s)
+		case "scheduler", "local", "7", "12":
+			q.noteCommandLost(s, "Jobs do not run at the submit node beside the queue: this runs on an execute node.")
 		default:
-			q.noteCommandLost(s, "There is one kind of job here: a program, which runs on an execute node.")
+			q.noteCommandMistake(s, "There is one kind of job here: a program, which runs on an execute node.")
 		}
 	}, "universe")
+}
+
+// setExecutable sets the program. A relative name refers to the directory of the submit
+// description, also where the job has a directory of its own.
+func (q *condorJob) setExecutable(s submitSetting) {
+	t := q.expandMacros(strings.Trim(s.value, `"`))
+	if name, fixed := t.fixedText(); fixed && q.options.Dir != "" && q.job.settings["image"] == "" {
+		_, moved := q.commandValue("initialdir", "initial_dir", "job_iwd")
+		if !strings.HasPrefix(name, "/") && moved {
+			t = templateText{{fixed: q.absolutePath(name)}}
+		}
+	}
+	q.job.setSource("executable", t.hclSource())
+}
+
+// setGetenv sets which variables of the submitter the job gets.
+func (q *condorJob) setGetenv(s submitSetting) {
+	v, _ := q.fixedValue(s)
+	switch {
+	case parseBool(v):
+		q.job.setSource("getenv", "true")
+		return
+	case strings.EqualFold(v, "false") || v == "":
+		return
+	}
+	names := splitCommas(v)
+	if strings.ContainsAny(v, "*!") {
+		if q.options.Environ == nil {
+			q.noteCommandLost(s, "Patterns are not known here. Write the names: getenv = [\"PATH\"].")
+			return
+		}
+		names = matchVariables(q.options.Environ, names)
+	}
+	if len(names) > 0 {
+		q.job.setSource("getenv", textListSource(names))
+	}
+}
+
+// matchVariables returns the variables of an environment that patterns select, the last
+// one that matches deciding. Those that begin with ! exclude.
+func matchVariables(environ, patterns []string) (names []string) {
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		isSelected := false
+		for _, p := range patterns {
+			p, excluded := strings.CutPrefix(p, "!")
+			if ok, err := path.Match(strings.ToLower(p), strings.ToLower(name)); ok && err == nil {
+				isSelected = !excluded
+			}
+		}
+		if isSelected && identifier().MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func list2source(l []templateText) string { return listSource(sourceList(l)) }
@@ -96,132 +175,12 @@ func (q *condorJob) setEnvironment(s submitSetting) {
 	for _, t := range list {
 		name, rest, ok := strings.Cut(t[0].fixed, "=")
 		if !ok || t[0].expr != "" || !identifier().MatchString(name) {
-			q.noteCommandLost(s, "One of these is no NAME=value.")
+			q.noteCommandMistake(s, "One of these is no NAME=value.")
 			continue
 		}
 		t[0].fixed = rest
 		q.job.addToMap("environment", name, t.hclSource())
 	}
-}
-
-// setFiles sets the files that are read and written.
-func (q *condorJob) setFiles() {
-	j := q.job
-	q.carryOver(func(s submitSetting) { j.setSource("stdin", q.expandMacros(s.value).hclSource()) }, "input", "stdin")
-	q.carryOver(func(s submitSetting) { q.setStream("stdout", s) }, "output", "stdout")
-	q.carryOver(func(s submitSetting) { q.setStream("stderr", s) }, "error", "stderr")
-	q.carryOver(func(s submitSetting) {
-		q.noteDifferenceAt(s, "There is no log file: roost show ID tells what has happened, and roost wait ID waits.")
-	}, "log")
-	q.carryOver(func(s submitSetting) {
-		mode, ok := map[string]string{"yes": "always", "no": "never",
-			"if_needed": "auto"}[strings.ToLower(strings.TrimSpace(s.value))]
-		if !ok {
-			q.noteCommandLost(s, "It is YES, NO or IF_NEEDED.")
-			return
-		}
-		j.setText("transfer", mode)
-	}, "should_transfer_files")
-	q.carryOver(func(s submitSetting) {
-		if !strings.EqualFold(strings.TrimSpace(s.value), "ON_EXIT") {
-			q.noteDifferenceAt(s, "Output comes back when a task has ended. To continue elsewhere it needs a "+
-				"checkpoint block with method = \"self\".")
-		}
-	}, "when_to_transfer_output")
-	q.carryOver(func(s submitSetting) {
-		var list []string
-		for _, f := range strings.Split(q.flatText(s.value, 0), ",") {
-			f = strings.Trim(strings.TrimSpace(f), `"`)
-			switch {
-			case f == "":
-			case strings.Contains(f, "://"):
-				q.noteCommandLost(s, "URLs are not fetched. Let the program do it.")
-			default:
-				if len(f) > 1 && strings.HasSuffix(f, "/") {
-					q.noteDifferenceAt(s, "A directory is brought as it is, with its name; with a / at the end "+
-						"HTCondor brings what is in it.")
-					f = strings.TrimRight(f, "/")
-				}
-				list = append(list, q.assembleText(f).hclSource())
-			}
-		}
-		if len(list) > 0 {
-			j.setSource("inputs", "["+strings.Join(list, ", ")+"]")
-		}
-	}, "transfer_input_files")
-	q.carryOver(func(s submitSetting) {
-		var list []string
-		for _, f := range strings.Split(q.flatText(s.value, 0), ",") {
-			if f = strings.TrimSpace(f); f != "" && f != `""` {
-				list = append(list, q.assembleText(f).hclSource())
-			}
-		}
-		if len(list) > 0 {
-			j.setSource("outputs", "["+strings.Join(list, ", ")+"]")
-		}
-	}, "transfer_output_files")
-}
-
-// setStream sets the file of a standard stream. Each of several tasks gets a file of its
-// own.
-func (q *condorJob) setStream(name string, s submitSetting) {
-	t := q.expandMacros(strings.Trim(s.value, `"`))
-	fixed, same := t.fixedText()
-	if same && fixed == "" || len(t) == 0 {
-		return
-	}
-	if q.isSeveral && t.isSameForAll() && fixed != "/dev/null" {
-		t = append(t.appendFixed("."), templatePiece{expr: "task.index"})
-		q.noteDifferenceAt(s, "Each task needs a file of its own: its number was added.")
-	}
-	q.job.setSource(name, t.hclSource())
-}
-
-// setResources sets the requested resources.
-func (q *condorJob) setResources() {
-	q.carryOver(func(s submitSetting) { q.setResource("cpus", s) }, "request_cpus", "requestcpus")
-	q.carryOver(func(s submitSetting) { q.setResource("gpus", s) }, "request_gpus", "requestgpus")
-	q.carryOver(func(s submitSetting) { q.setSize("memory", s, roost.MiB, "MiB") }, "request_memory", "requestmemory")
-	q.carryOver(func(s submitSetting) { q.setSize("disk", s, roost.KiB, "KiB") }, "request_disk", "requestdisk")
-	q.carryOver(func(s submitSetting) {
-		if n, ok := q.parseNumber(s); ok && n > 0 {
-			q.job.setText("walltime", durationText(time.Duration(min(n, 1<<29))*time.Second))
-		}
-	}, "allowed_execute_duration", "+maxruntime", "+maxwalltimemins")
-}
-
-func (q *condorJob) setResource(name string, s submitSetting) {
-	t := q.expandMacros(s.value)
-	if fixed, ok := t.fixedText(); ok {
-		if n, err := strconv.ParseUint(strings.TrimSpace(fixed), 10, 16); err == nil {
-			if n > 0 || name == "cpus" {
-				q.job.setInt(name, int(n))
-			}
-			return
-		}
-		q.noteCommandLost(s, "An expression over the machine cannot be asked for. Write a number.")
-		return
-	}
-	q.job.setSource(name, "tonumber("+t.hclSource()+")")
-}
-
-func (q *condorJob) setSize(name string, s submitSetting, unit roost.Bytes, word string) {
-	t := q.expandMacros(s.value)
-	fixed, ok := t.fixedText()
-	if !ok {
-		if last := t[len(t)-1]; last.expr != "" {
-			t = t.appendFixed(word)
-			q.noteDifferenceAt(s, "The values are taken to be numbers in "+word+".")
-		}
-		q.job.setSource(name, t.hclSource())
-		return
-	}
-	n, ok := parseSize(strings.TrimSpace(fixed), unit)
-	if !ok || n == 0 {
-		q.noteCommandLost(s, "An expression cannot be asked for, only a size, as 4GB.")
-		return
-	}
-	q.job.setText(name, sizeText(n))
 }
 
 // setPlacement sets where and when the job runs.
@@ -231,22 +190,30 @@ func (q *condorJob) setPlacement() {
 	q.carryOver(func(s submitSetting) { q.passExpression("rank", s) }, "rank", "preferences")
 	q.carryOver(func(s submitSetting) {
 		if n, ok := q.parseNumber(s); ok {
+			if n < roost.MinPriority || n > roost.MaxPriority {
+				q.noteDifferenceAt(s, fmt.Sprintf("Priorities go from %d to %d.",
+					roost.MinPriority, roost.MaxPriority))
+			}
 			j.setInt("priority", max(roost.MinPriority, min(roost.MaxPriority, n)))
 		}
 	}, "priority", "prio")
 	q.carryOver(func(s submitSetting) {
-		j.setText("group", strings.Trim(strings.TrimSpace(s.value), `"`))
+		if v, ok := q.fixedValue(s); ok {
+			j.setText("group", v)
+		}
 	}, "accounting_group", "+accountinggroup", "+acctgroup")
 	q.carryOver(func(s submitSetting) {
-		if parseBool(s.value) {
+		if v, ok := q.fixedValue(s); ok && parseBool(v) {
 			j.setText("band", "free")
 		}
 	}, "nice_user")
 	q.carryOver(func(s submitSetting) {
-		j.setSource("limits", textListSource(splitCommas(strings.Trim(s.value, `"`))))
+		if v, ok := q.fixedValue(s); ok {
+			j.setSource("limits", textListSource(splitCommas(v)))
+		}
 	}, "concurrency_limits")
 	q.carryOver(func(s submitSetting) {
-		if parseBool(s.value) {
+		if v, ok := q.fixedValue(s); ok && parseBool(v) {
 			j.setSource("hold", "true")
 		}
 	}, "hold")
@@ -287,72 +254,5 @@ func (q *condorJob) passExpression(name string, s submitSetting) {
 		q.noteDifferenceAt(s, "Machines do not have "+strings.Join(strange, ", ")+
 			" by themselves here: their administrators add it in the node file, see roost-node(5), or the expression "+
 			"has to ask for something else.")
-	}
-}
-
-// setPolicies sets what happens while the job runs and at its end.
-func (q *condorJob) setPolicies() {
-	j := q.job
-	whole := func(to string, least int) func(s submitSetting) {
-		return func(s submitSetting) {
-			if n, ok := q.parseNumber(s); ok && n >= least {
-				j.setInt(to, n)
-			}
-		}
-	}
-	seconds := func(to string) func(s submitSetting) {
-		return func(s submitSetting) {
-			if n, ok := q.parseNumber(s); ok && n > 0 {
-				j.setText(to, durationText(time.Duration(min(n, 1<<29))*time.Second))
-			}
-		}
-	}
-	q.setMail()
-	q.carryOver(whole("retries", 0), "max_retries")
-	q.carryOver(seconds("lease"), "job_lease_duration")
-	q.carryOver(seconds("notice"), "job_max_vacate_time", "kill_sig_timeout")
-	q.carryOver(func(s submitSetting) {
-		if n, ok := q.parseNumber(s); ok {
-			j.checkpoint = []blockEntry{{"method", `"self"`}, {"exit_code", strconv.Itoa(n)}}
-			if f, ok := q.commandValue("transfer_checkpoint_files"); ok {
-				j.checkpoint = append(j.checkpoint, blockEntry{"files", textListSource(splitCommas(f.value))})
-			}
-		}
-	}, "checkpoint_exit_code")
-}
-
-// setMail sets which events are mailed, and the recipients.
-func (q *condorJob) setMail() {
-	letters, to := "", []string(nil)
-	q.carryOver(func(s submitSetting) {
-		l, ok := map[string]string{"never": "", "error": "a", "complete": "ae",
-			"always": "abe"}[strings.ToLower(strings.TrimSpace(s.value))]
-		if !ok {
-			q.noteCommandLost(s, "It is Always, Complete, Error or Never.")
-		}
-		letters = l
-	}, "notification")
-	q.carryOver(func(s submitSetting) { to = splitCommas(s.value) }, "notify_user")
-	if letters != "" { // without notification HTCondor sends no mail
-		q.job.setMail(letters, to)
-	}
-}
-
-// setLabels makes labels of custom attributes.
-func (q *condorJob) setLabels() {
-	for _, key := range q.names {
-		s := q.set[key]
-		if !s.isAttribute || q.usedAsMacro[key] {
-			continue
-		}
-		q.current = s
-		t := q.expandMacros(s.value)
-		if v, fixed := t.fixedText(); fixed && identifier().MatchString(s.name) {
-			q.job.addToMap("labels", s.name, quotedText(strings.Trim(strings.TrimSpace(v), `"`)))
-			q.noteDifferenceAt(s, "It becomes a label, a text for people and scripts: nothing is decided by it.")
-			continue
-		}
-		q.noteCommandLost(s, fmt.Sprintf("%s cannot be a label, which is a text that all tasks share.",
-			shownLine(s.name)))
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // Dialect is a language that can be translated.
@@ -68,12 +69,6 @@ func unreadableError(line int, text string) error {
 	return &translateError{roost.Invalid, fmt.Sprintf("line %d: %s", line, text)}
 }
 
-// SourceOptions describes the text to translate.
-type SourceOptions struct {
-	Name string  // file name as the user wrote it; empty for standard input
-	From Dialect // empty: detected from the text
-}
-
 // TranslatedFile is the resulting job file.
 type TranslatedFile struct {
 	Text        string // HCL
@@ -82,6 +77,9 @@ type TranslatedFile struct {
 	CarriedOver int // number of directives that were carried over
 	Lost        int // number of directives and other things that were not; a comment explains each
 	Different   int // number of those with another meaning here; a comment explains each
+	Notes       []Note
+	// by job, the rows that its for_each lacks, see SourceOptions.SeparateItems
+	Items map[string]*jobspec.ItemTable
 }
 
 // TranslateFile translates one file. Its errors wrap ErrNothing if the text has no job,
@@ -99,7 +97,7 @@ func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 					"what it is"}
 		}
 	}
-	t := &fileTranslation{from: from, file: opts.Name}
+	t := &fileTranslation{from: from, options: opts, file: opts.Name}
 	switch from {
 	case Slurm:
 		err = t.translateSlurm(text)
@@ -120,27 +118,40 @@ func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 // fileTranslation is the state of translating one file.
 type fileTranslation struct {
 	from    Dialect
+	options SourceOptions
 	file    string
 	jobs    []*jobBlock
-	notes   []lineNote
+	notes   []Note
 	carried int
 	request requestSize
+	// the included file that is being read; empty: the file itself
+	included string
 }
 
 // noteLost records a line that could not be carried over, and why or what to do instead.
 // Line 0 is the file as a whole.
-func (t *fileTranslation) noteLost(line int, source, why string) { t.addNote(line, source, why, true) }
+func (t *fileTranslation) noteLost(line int, source, why string) {
+	t.addNote(Note{Line: line, Source: source, Reason: why, Kind: Lost})
+}
 
 // noteDifference records something that has another meaning here.
 func (t *fileTranslation) noteDifference(line int, source, why string) {
-	t.addNote(line, source, why, false)
+	t.addNote(Note{Line: line, Source: source, Reason: why, Kind: Different})
 }
 
-func (t *fileTranslation) addNote(line int, source, why string, lost bool) {
-	for _, n := range t.notes {
-		if n.line == line && n.reason == why {
+// noteMistake records a line that the other system refuses, too.
+func (t *fileTranslation) noteMistake(line int, source, why string) {
+	t.addNote(Note{Line: line, Source: source, Reason: why, Kind: Mistake})
+}
+
+func (t *fileTranslation) addNote(n Note) {
+	if n.File == "" {
+		n.File = t.included
+	}
+	for _, old := range t.notes {
+		if old.File == n.File && old.Line == n.Line && old.Reason == n.Reason {
 			return
 		}
 	}
-	t.notes = append(t.notes, lineNote{line, source, why, lost})
+	t.notes = append(t.notes, n)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/internal/lazyregexp"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // jobBlock is a job block under construction.
@@ -16,38 +17,37 @@ type jobBlock struct {
 	checkpoint []blockEntry
 	overrides  [][]blockEntry // other values for some tasks
 	script     string
-	variables  []foreignVariable // variables of the other system that the script reads
-	index      string            // expression for the index of an array, or ""
-	gang       int               // tasks that start together; 0 or 1: no gang
-	small      map[string]string // for verify: replacements for a job of a few tasks
+	variables  []foreignVariable  // variables of the other system that the script reads
+	index      string             // expression for the index of an array, or ""
+	gang       int                // tasks that start together; 0 or 1: no gang
+	small      map[string]string  // for verify: replacements for a job of a few tasks
+	items      *jobspec.ItemTable // rows in place of for_each; nil: none
+	origins    map[string]Note    // by setting: the line that it comes from
+	origin     Note               // of the settings that are set now
 }
 
 // blockEntry is an element of a map, or a setting of a block, with the source of its
 // value.
 type blockEntry struct{ name, value string }
 
-// lineNote is a note for the user about a line of the original.
-type lineNote struct {
-	line   int // 0: none
-	source string
-	reason string
-	isLost bool // not carried over; otherwise it has another meaning here
-}
-
 func newJob() *jobBlock {
-	return &jobBlock{settings: map[string]string{}, maps: map[string][]blockEntry{}}
+	return &jobBlock{settings: map[string]string{}, maps: map[string][]blockEntry{}, origins: map[string]Note{}}
 }
 
 // setSource sets a value given as source.
-func (j *jobBlock) setSource(name, source string) { j.settings[name] = source }
+func (j *jobBlock) setSource(name, source string) {
+	j.settings[name] = source
+	j.origins[name] = j.origin
+}
 
-func (j *jobBlock) setText(name, value string) { j.settings[name] = quotedText(value) }
+func (j *jobBlock) setText(name, value string) { j.setSource(name, quotedText(value)) }
 
-func (j *jobBlock) setInt(name string, n int) { j.settings[name] = strconv.Itoa(n) }
+func (j *jobBlock) setInt(name string, n int) { j.setSource(name, strconv.Itoa(n)) }
 
 // addToMap adds an element to a map; a later one of the same name wins.
 func (j *jobBlock) addToMap(setting, name, source string) {
 	list := j.maps[setting]
+	j.origins[setting] = j.origin
 	for i := range list {
 		if list[i].name == name {
 			list[i].value = source

@@ -11,6 +11,7 @@ import (
 // line between groups.
 var settingGroups = [][]string{
 	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
+	{"image", "image_workdir", "image_entrypoint"},
 	{"executable", "arguments", "shell"},
 	{"directory", "umask", "unix_group", "getenv", "environment"},
 	{"stdin", "stdout", "stderr", "join_output", "empty_output", "remove_output", "transfer", "inputs", "outputs"},

@@ -1,12 +1,14 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
 
 // verify writes the job file and parses it. What the parser refuses becomes a note,
@@ -17,7 +19,7 @@ func (t *fileTranslation) verify() (TranslatedFile, error) {
 	for range 40 * len(jobs) {
 		out, where := t.writeFile(true)
 		_, diags := submit.ParseFile([]byte(out), submit.ParseOptions{Filename: "job.hcl", Dir: "/", Home: "/",
-			User: "user", Environ: environ, Now: time.Unix(0, 0).UTC()})
+			User: "user", Environ: environ, Now: time.Unix(0, 0).UTC(), Items: t.firstItems()})
 		if !diags.HasErrors() {
 			out, _ = t.writeFile(false)
 			return t.newResult(out), nil
@@ -56,8 +58,17 @@ func (t *fileTranslation) withdrawSetting(where []map[string][2]int, line int, w
 				j.checkpoint = nil
 			case "override":
 				j.overrides = nil
+			case "image", "executable":
+				if j.settings["executable"] == "" && j.settings["image"] == "" && value != `"/bin/true"` {
+					j.settings["executable"] = `"/bin/true"`
+				}
 			}
-			t.noteLost(0, strings.TrimSpace(name+" = "+value), "A job file does not take this: "+why)
+			n := j.origins[name]
+			if n.Line == 0 {
+				n.Source = strings.TrimSpace(name + " = " + value)
+			}
+			n.Reason, n.Kind = "A job file does not take this: "+why, Mistake
+			t.addNote(n)
 			return true
 		}
 	}
@@ -73,15 +84,38 @@ func settingNames() []string {
 }
 
 func (t *fileTranslation) newResult(out string) TranslatedFile {
-	r := TranslatedFile{Text: out, From: t.from, Jobs: len(t.jobs), CarriedOver: t.carried}
+	r := TranslatedFile{Text: out, From: t.from, Jobs: len(t.jobs), CarriedOver: t.carried, Notes: t.notes}
 	for _, n := range t.notes {
-		if n.isLost {
-			r.Lost++
-		} else {
+		if n.Kind == Different {
 			r.Different++
+		} else {
+			r.Lost++
+		}
+	}
+	for _, j := range t.jobs {
+		if j.items != nil {
+			if r.Items == nil {
+				r.Items = map[string]*jobspec.ItemTable{}
+			}
+			r.Items[j.name] = j.items
 		}
 	}
 	return r
+}
+
+// firstItems are the first rows of the items of all jobs, which are enough for verify.
+func (t *fileTranslation) firstItems() map[string]*jobspec.ItemTable {
+	var all map[string]*jobspec.ItemTable
+	for _, j := range t.jobs {
+		if j.items == nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]*jobspec.ItemTable{}
+		}
+		all[j.name] = j.items.Slice(0, min(2, j.items.Rows))
+	}
+	return all
 }
 
 // writeFile writes the whole file, and returns where the settings of each job are in it.
@@ -114,34 +148,37 @@ func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 // writeNotes writes the notes of one kind, each line once. The order is that of the
 // lines, with those about the whole file last.
 func (t *fileTranslation) writeNotes(w *lineWriter, lost bool, title string) {
-	var some []lineNote
+	var some []Note
 	for _, n := range t.notes {
-		if n.isLost == lost {
+		if (n.Kind != Different) == lost {
 			some = append(some, n)
 		}
 	}
 	if len(some) == 0 {
 		return
 	}
-	slices.SortStableFunc(some, func(a, b lineNote) int {
-		if (a.line == 0) != (b.line == 0) {
-			return b.line - a.line
+	slices.SortStableFunc(some, func(a, b Note) int {
+		if (a.Line == 0) != (b.Line == 0) {
+			return b.Line - a.Line
 		}
-		return a.line - b.line
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line)
 	})
 	w.writeLine("#")
 	w.writeLine("# " + title)
 	before := ""
 	for _, n := range some {
-		head := shownLine(n.source)
-		if n.line > 0 {
-			head = fmt.Sprintf("line %d: %s", n.line, head)
+		head := shownLine(n.Source)
+		if n.Line > 0 {
+			head = fmt.Sprintf("line %d: %s", n.Line, head)
+			if n.File != "" {
+				head = shownLine(n.File) + ", " + head
+			}
 		}
 		if head != "" && head != before {
 			w.writeLine("#   " + head)
 		}
 		before = head
-		w.writeComment("      ", n.reason)
+		w.writeComment("      ", n.Reason)
 	}
 }
 

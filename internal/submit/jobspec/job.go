@@ -36,8 +36,11 @@ type ParseOptions struct {
 	Files    FileAccess        // access to files; nil: none is accessed, and every file counts as present
 	// with Files nil: file() and files() are errors; otherwise their results are unknown
 	RefuseFiles bool
-	Now         time.Time   // for start_after; its location is the user's time zone
-	Defaults    JobDefaults // zero fields are taken from StandardDefaults
+	// by label of a job: its items, which are each.value; a job with items has no count,
+	// for_each or indexes
+	Items    map[string]*ItemTable
+	Now      time.Time   // for start_after; its location is the user's time zone
+	Defaults JobDefaults // zero fields are taken from StandardDefaults
 }
 
 // FileAccess gives access to the submitter's files with the submitter's rights. Paths are

@@ -4,9 +4,6 @@
 # Not carried over:
 #   line 8: require_gpus = Capability >= 8.0
 #       gpu_memory asks for memory of the card; write other properties of the card as requirements.
-#   line 9: docker_image = debian
-#       Tasks run on the machine itself, in namespaces of their own, not in images. A runtime such as
-#       apptainer can be the executable.
 #
 # Different here:
 #   line 1: universe = parallel
@@ -15,6 +12,8 @@
 job "mpi" {
   count = 4
   gang  = true
+
+  image = "docker://debian"
 
   executable = "mpi.sh"
 
@@ -31,4 +30,4 @@ job "mpi" {
   band  = "free"
   lease = "1h"
 }
-# condor: 1 jobs, 9 carried, 2 lost, 1 differ
+# condor: 1 jobs, 10 carried, 1 lost, 1 differ

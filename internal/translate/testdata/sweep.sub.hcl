@@ -4,10 +4,6 @@
 # Not carried over:
 #   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
 #       URLs are not fetched. Let the program do it.
-#   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
-#       What is to happen under a condition is not part of a job here: walltime ends what takes too long,
-#       retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for
-#       many jobs.
 #   line 24: accounting_group_user = ann
 #       The job belongs to the user who submits it.
 #   line 26: requst_gpus = 1
@@ -26,6 +22,8 @@
 #       roost-node(5), or the expression has to ask for something else.
 #   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
 #       A directory is brought as it is, with its name; with a / at the end HTCondor brings what is in it.
+#   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
+#       It becomes a walltime: the task is ended after that time, and has failed.
 #   line 25: +ProjectName = "sweep"
 #       It becomes a label, a text for people and scripts: nothing is decided by it.
 
@@ -47,9 +45,10 @@ job "sweep" {
   transfer = "auto"
   inputs   = ["common", "${each.value}"]
 
-  cpus   = 2
-  memory = "1536MiB"
-  disk   = "500MiB"
+  cpus     = 2
+  memory   = "1536MiB"
+  disk     = "500MiB"
+  walltime = "1h"
 
   requirements = "(OpSys == \"LINUX\") && HasAVX2 && TARGET.Memory > 2000"
   rank         = "Mips"
@@ -62,4 +61,4 @@ job "sweep" {
   }
   mail_on = ["abort"]
 }
-# condor: 1 jobs, 21 carried, 4 lost, 6 differ
+# condor: 1 jobs, 22 carried, 3 lost, 7 differ

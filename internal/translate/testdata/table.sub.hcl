@@ -2,16 +2,10 @@
 # roost-coming-from(7).
 #
 # Not carried over:
-#   line 8: if defined x
-#       Conditions are not evaluated: everything up to the endif is left out. Variables of a job file and c ?
-#       a : b do such things.
-#   memory = "${each.value.size}MiB"
-#       A job file does not take this: memory is not a size. "300 and moreMiB" has no unit of size that is
-#       known: use B, K, M, G, T or P, as in "4GiB". This is so for task 2.
+#   line 5: request_memory = $(size)
+#       job 2: "300 and more" is no size such as 4GB: an expression cannot be asked for.
 #
 # Different here:
-#   line 5: request_memory = $(size)
-#       The values are taken to be numbers in MiB.
 #   line 18: output = two
 #       Each task needs a file of its own: its number was added.
 #   line 22: queue arg1, arg2 from list.txt
@@ -87,4 +81,4 @@ job "table-4" {
     files     = ["state", "log.txt"]
   }
 }
-# condor: 4 jobs, 24 carried, 2 lost, 3 differ
+# condor: 4 jobs, 24 carried, 1 lost, 2 differ
