@@ -13,3 +13,25 @@ func makeDueRuns(s *Schedd, now time.Time) {
 		s.commitEvents(events...)
 	}
 }
+
+// flowSteps bounds the steps of flows that the loop takes at once. The next ones come
+// when these are on disk, so that others are served meanwhile.
+const flowSteps = 4096
+
+// advanceFlows takes the steps of flows that are due: their nodes begin and end. A full
+// disk begins none.
+func advanceFlows(s *Schedd, now time.Time) {
+	if !s.queue.HasDueFlows() || s.flowsCommit {
+		return
+	}
+	mayBegin, limits := s.reserve == nil || s.reserve.RefusalReason() == nil, s.submitLimits()
+	for range flowSteps {
+		events := s.queue.AdvanceFlows(now, limits, mayBegin)
+		if len(events) == 0 {
+			return
+		}
+		s.commitEvents(events...)
+	}
+	s.flowsCommit = true
+	s.afterCommit(func() { s.effects.postLater(func(time.Time) { s.flowsCommit = false }) })
+}

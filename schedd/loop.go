@@ -167,6 +167,7 @@ func (s *Schedd) handle(event any, now time.Time) {
 // sends messages to nodes, to the negotiator and to watchers.
 func (s *Schedd) react(now time.Time) {
 	makeDueRuns(s, now)
+	advanceFlows(s, now)
 	scaleServices(s, now)
 	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {

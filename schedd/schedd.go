@@ -83,6 +83,7 @@ type Schedd struct {
 	service        *api.Service // of users
 	archive        *jobArchive
 	pending        *commitBatch
+	flowsCommit    bool      // flows go on when what was decided of them is on disk
 	lastHistorySeq uint64    // the highest number of a job in the history, when the daemon began
 	snapshotBytes  int       // bytes of the last checkpoint's snapshots
 	usageSentAt    time.Time // when usage was last reported

@@ -26,21 +26,25 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if err := checkCellQueue(ctx, s, name); err != nil {
 		return nil, err
 	}
-	err := errors.Join(checkCellSize(req), checkForCell(specs))
+	all := withFlowJobs(specs)
+	err := errors.Join(checkCellSize(req), checkForCell(all))
 	if err != nil {
 		return nil, err
 	}
-	if who, err = s.resolveUnixGroup(who, specs); err != nil {
+	if who, err = s.resolveUnixGroup(who, all); err != nil {
 		return nil, err
 	}
-	if err := s.transfers.PutScripts(ctx, who, specs); err != nil {
+	if err := s.transfers.PutScripts(ctx, who, all); err != nil {
 		return nil, err
 	}
 	pass := &wire.SubmitRequest{Key: req.GetKey(), Jobs: req.GetJobs()}
-	if stored, err := s.transfers.StoreInputs(ctx, who, specs); err != nil {
+	if stored, err := s.transfers.StoreInputs(ctx, who, all); err != nil {
 		return nil, err
 	} else if stored {
-		pass.Jobs = wireSpecs(specs)
+		takeFlowJobs(specs, all)
+		if pass.Jobs, err = wireSpecs(specs); err != nil {
+			return nil, err
+		}
 		if err := checkCellSize(pass); err != nil {
 			return nil, err
 		}
@@ -132,7 +136,7 @@ func submitFor(ctx context.Context, s *Service, req *wire.SubmitRequest,
 	if err != nil {
 		return nil, err
 	}
-	if err := s.transfers.GetScripts(ctx, who, specs); err != nil {
+	if err := s.transfers.GetScripts(ctx, who, withFlowJobs(specs)); err != nil {
 		return nil, err
 	}
 	return submitAs(ctx, s, req.GetKey(), specs, who)

@@ -228,6 +228,8 @@ func (act *jobActions) DecideVerb(req *wire.ActRequest, t queue.TaskSelector, wh
 		return act.decideAlter(now, who, t, req.GetAlteration())
 	case wire.ActRequest_MOVE:
 		return act.decideMove(now, who, t, req.GetQueue())
+	case wire.ActRequest_FLOW:
+		return act.decideFlow(now, who, t, req.GetFlow())
 	case wire.ActRequest_UPDATE:
 		events, _, err := act.decideUpdate(now, who, t, req.GetUpdate())
 		return events, err

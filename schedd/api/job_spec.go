@@ -28,6 +28,9 @@ func parseSpecs(jobs []*wire.JobSpec) ([]queue.SubmitSpec, error) {
 			return nil, fmt.Errorf("job %d: its ad: %w: %w", i, roost.Invalid, err)
 		}
 		specs[i] = queue.SubmitSpec{Ad: ad, Count: int(j.GetCount())}
+		if specs[i].Flow, err = parseFlow(j.GetFlow()); err != nil {
+			return nil, err
+		}
 		for _, c := range j.GetColumns() {
 			specs[i].Columns = append(specs[i].Columns, queue.TaskColumn{Name: c.GetName(), Values: c.GetValues()})
 		}
@@ -36,13 +39,16 @@ func parseSpecs(jobs []*wire.JobSpec) ([]queue.SubmitSpec, error) {
 }
 
 // wireSpecs is the reverse of parseSpecs.
-func wireSpecs(specs []queue.SubmitSpec) (jobs []*wire.JobSpec) {
+func wireSpecs(specs []queue.SubmitSpec) (jobs []*wire.JobSpec, err error) {
 	for i := range specs {
 		job := &wire.JobSpec{Ad: specs[i].Ad.String(), Count: uint32(specs[i].Count)}
+		if job.Flow, err = flowForm(specs[i].Flow); err != nil {
+			return nil, err
+		}
 		for _, c := range specs[i].Columns {
 			job.Columns = append(job.Columns, &wire.Column{Name: c.Name, Values: c.Values})
 		}
 		jobs = append(jobs, job)
 	}
-	return jobs
+	return jobs, nil
 }

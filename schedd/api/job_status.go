@@ -43,6 +43,7 @@ func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	}
 	v.addServiceHealth(m, st)
 	addAllocRow(m, st)
+	addFlowRow(m, st)
 	return m
 }
 

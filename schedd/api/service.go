@@ -130,6 +130,7 @@ type Service struct {
 	unimplementedSchedd
 	*nameQueries
 	*blobCalls
+	*flowCalls
 	*jobActions
 	identity             *rpc.Identity
 	started              time.Time
@@ -172,6 +173,7 @@ func New(c Config) *Service {
 		}
 		return who, err
 	}
+	s.flowCalls = &flowCalls{v, s.caller}
 	return s
 }
 

@@ -72,28 +72,30 @@ func submitAs(ctx context.Context, s *Service, key string, specs []queue.SubmitS
 	if err := s.reserve.RefusalReason(); err != nil {
 		return nil, err
 	}
+	all := withFlowJobs(specs)
 	if who.Origin == "" { // the submit node has done so for its users
-		if who, err = s.resolveUnixGroup(who, specs); err != nil {
+		if who, err = s.resolveUnixGroup(who, all); err != nil {
 			return nil, err
 		}
 	}
-	if err := transfer.CheckStored(who, specs); err != nil {
+	if err := transfer.CheckStored(who, all); err != nil {
 		return nil, err
 	}
-	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
+	if err := s.checkFilesLocal(ctx, who, all); err != nil {
 		return nil, err
 	}
-	if err := s.transfers.Scripts.Check(who, specs); err != nil {
+	if err := s.transfers.Scripts.Check(who, all); err != nil {
 		return nil, err
 	}
-	impossible := s.checkFeasible(ctx, specs)
+	impossible := s.checkFeasible(ctx, all)
 	if spent := s.spentBudgets.Load(); impossible == nil && spent != nil {
-		impossible = spent.Refusal(who.User, specs, time.Now())
+		impossible = spent.Refusal(who.User, all, time.Now())
 	}
-	finish, err := s.leader.RequestAdmission(ctx, who, key, specs)
+	finish, err := s.leader.RequestAdmission(ctx, who, key, all)
 	if err != nil {
 		return nil, err
 	}
+	takeFlowJobs(specs, all)
 	reply = &wire.SubmitReply{}
 	durable := make(chan struct{})
 	if aerr := s.loop.CallLoop(ctx, func(now time.Time) {

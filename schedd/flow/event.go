@@ -12,6 +12,7 @@ type PartBegun struct {
 	Node    graph.NodeID
 	Attempt int
 	Part    NodePart
+	Job     uint64 // that runs it, for the owner
 }
 
 // PartEnded is a part that has ended. The code is an exit code, the negative number of a
@@ -21,6 +22,7 @@ type PartEnded struct {
 	Attempt int
 	Part    NodePart
 	Code    int
+	Reason  string // of a failure, for people
 }
 
 // PartStopped is a part of which the removal has begun. It ends later.

@@ -103,7 +103,7 @@ func (r *testRun) endFirst() {
 	r.t.Helper()
 	b := r.open[0]
 	r.open = r.open[1:]
-	r.apply(PartEnded{b.Node, b.Attempt, b.Part, r.code(b)})
+	r.apply(PartEnded{b.Node, b.Attempt, b.Part, r.code(b), ""})
 }
 
 func (r *testRun) code(b PartBegun) int {
@@ -341,7 +341,7 @@ func TestRemove(t *testing.T) {
 			if r.name(b.Node) == "helper" {
 				return false
 			}
-			r.apply(PartEnded{b.Node, b.Attempt, b.Part, 0})
+			r.apply(PartEnded{b.Node, b.Attempt, b.Part, 0, ""})
 			return true
 		})
 		r.start()
@@ -353,7 +353,7 @@ func TestRemove(t *testing.T) {
 	r.open = slices.DeleteFunc(r.open, func(b PartBegun) bool { return r.name(b.Node) == "helper" })
 	r.finish()
 	r.expectBegun("end job, helper stop")
-	r.apply(PartEnded{r.beside[1], 0, JobPart, JobRemoved})
+	r.apply(PartEnded{r.beside[1], 0, JobPart, JobRemoved, ""})
 	r.expectEnd(StatusRemoved, 1)
 }
 
@@ -369,10 +369,10 @@ func TestProvisioner(t *testing.T) {
 	r.apply(ProvisionerReady{})
 	r.start()
 	r.expectBegun("a job")
-	r.apply(PartEnded{0, 0, JobPart, 0})
+	r.apply(PartEnded{0, 0, JobPart, 0, ""})
 	r.start()
 	r.expectBegun("room stop")
-	r.apply(PartEnded{p, 0, JobPart, JobRemoved})
+	r.apply(PartEnded{p, 0, JobPart, JobRemoved, ""})
 	r.expectEnd(StatusOK, 0)
 	r = f.begin(Limits{})
 	r.finish()
@@ -396,8 +396,8 @@ func TestLimits(t *testing.T) {
 	r.start()
 	r.expectBegun("e job, a job, d job")
 	r.apply(FlowHalted{true})
-	r.apply(PartEnded{n[0], 0, JobPart, 0})
-	r.apply(PartEnded{n[3], 0, JobPart, 0})
+	r.apply(PartEnded{n[0], 0, JobPart, 0, ""})
+	r.apply(PartEnded{n[3], 0, JobPart, 0, ""})
 	r.start()
 	r.expectBegun("a post")
 	r.apply(FlowHalted{false})
@@ -438,13 +438,13 @@ func TestOldNews(t *testing.T) {
 	f.Graph.Node(n[0]).Retry = 1
 	r := f.begin(Limits{})
 	r.start()
-	r.apply(PartEnded{n[0], 0, JobPart, 1})
-	if r.apply(PartBegun{n[0], 0, JobPart}); r.State(n[0]) != JobReady {
+	r.apply(PartEnded{n[0], 0, JobPart, 1, ""})
+	if r.apply(PartBegun{n[0], 0, JobPart, 0}); r.State(n[0]) != JobReady {
 		t.Errorf("the begin of the attempt before makes it %v", r.State(n[0]))
 	}
 	r.start()
-	for _, e := range []FlowEvent{PartEnded{n[0], 0, JobPart, 0}, PartBegun{n[0], 0, JobPart},
-		PartBegun{n[0], 1, JobPart}, PartEnded{n[0], 1, PostPart, 0}, PartStopped{n[0]}, ProvisionerReady{},
+	for _, e := range []FlowEvent{PartEnded{n[0], 0, JobPart, 0, ""}, PartBegun{n[0], 0, JobPart, 0},
+		PartBegun{n[0], 1, JobPart, 0}, PartEnded{n[0], 1, PostPart, 0, ""}, PartStopped{n[0]}, ProvisionerReady{},
 		FlowRetried{}} {
 		r.apply(e)
 		if r.State(n[0]) != JobRuns || r.Attempt(n[0]) != 1 {

@@ -38,9 +38,9 @@ func isBelow(n, limit int) bool { return limit == 0 || n < limit }
 // begun returns the event for a part that begins.
 func (r *Run) begun(id graph.NodeID, p NodePart) FlowEvent {
 	if p == JobPart && r.definition.Graph.Node(id).Flags&graph.NoopFlag != 0 {
-		return PartEnded{id, int(r.attempts[id]), JobPart, 0}
+		return PartEnded{Node: id, Attempt: int(r.attempts[id]), Part: JobPart}
 	}
-	return PartBegun{id, int(r.attempts[id]), p}
+	return PartBegun{Node: id, Attempt: int(r.attempts[id]), Part: p}
 }
 
 // nextStop returns a node of which what runs is to be removed.

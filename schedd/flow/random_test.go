@@ -171,7 +171,7 @@ func (r *randomRunner) step() {
 		i := r.rng.IntN(len(r.open))
 		b := r.open[i]
 		r.open = append(r.open[:i], r.open[i+1:]...)
-		r.record(PartEnded{b.Node, b.Attempt, b.Part, randomCode(r.seed, int(b.Node), b.Attempt, b.Part)})
+		r.record(PartEnded{b.Node, b.Attempt, b.Part, randomCode(r.seed, int(b.Node), b.Attempt, b.Part), ""})
 	}
 }
 
@@ -328,7 +328,7 @@ func BenchmarkFutile(b *testing.B) {
 		}
 		b.StartTimer()
 		for _, p := range begun {
-			r.Apply(PartEnded{p.Node, p.Attempt, p.Part, 1})
+			r.Apply(PartEnded{p.Node, p.Attempt, p.Part, 1, ""})
 		}
 		if r.Counts()[Futile] != 999_000 {
 			b.Fatal(r.Counts())

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/roost-batch/roost/schedd/flow/graph"
 )
 
@@ -152,6 +154,16 @@ func (r *Run) IsHalted() bool { return r.halted }
 
 // Number returns how often the flow was begun, from 1.
 func (r *Run) Number() int { return r.number }
+
+// Limits returns the limits, with those of all categories.
+func (r *Run) Limits() Limits {
+	l := r.limits
+	if l.Categories == nil {
+		l.Categories = r.definition.Categories
+	}
+	l.Categories = slices.Clone(l.Categories)
+	return l
+}
 
 // State returns the state of a node.
 func (r *Run) State(id graph.NodeID) NodeState { return r.states[id] }

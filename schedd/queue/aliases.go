@@ -9,6 +9,8 @@ import (
 type (
 	// SubmitSpec is a job as it is to be submitted.
 	SubmitSpec = jobad.SubmitSpec
+	// FlowSubmission is the flow of a job that is one.
+	FlowSubmission = jobad.FlowSubmission
 	// TaskColumn holds one value for each task.
 	TaskColumn = jobad.TaskColumn
 	// UniformTasks counts tasks of a job that ask for the same.
@@ -73,6 +75,7 @@ const (
 	Evicted          = eventlog.Evicted
 	BackoffEnded     = eventlog.BackoffEnded
 	Scaled           = eventlog.Scaled
+	FlowAdvanced     = eventlog.FlowAdvanced
 	SurgeChanged     = eventlog.SurgeChanged
 	Resized          = eventlog.Resized
 	ResizeRefused    = eventlog.ResizeRefused

@@ -118,6 +118,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	}
 	q.addKeyJob(j.texts.key(), j.seq)
 	q.addSchedule(j)
+	q.addFlow(j, s)
 	if in := p.Inside.Alloc; in != 0 {
 		q.inside[in] = append(q.inside[in], j.seq)
 	}
@@ -173,6 +174,7 @@ func (q *Queue) applyPurged(j *job) {
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
 	q.removeKeyJob(j.texts.key(), j.seq)
 	q.removeSchedule(j)
+	q.removeFlow(j)
 	leaveAlloc(q.jobTable, j)
 	q.changedJobs[j.seq] = true
 }

@@ -43,7 +43,11 @@ func (q *Queue) taskChange(j *job, e eventlog.JobEvent) func(j *job, i int) {
 	case eventlog.RemovalRequested, eventlog.Dropped:
 		note := j.records.Share(eventlog.TaskRecord{RemoveWanted: true, Reason: e.Reason, RequestedBy: e.RequestedBy,
 			Ended: e.Time})
-		return func(j *job, i int) { q.applyRemovalRequested(j, i, e, note) }
+		return func(j *job, i int) {
+			if !(flowChanges{q}).remove(j, e) {
+				q.applyRemovalRequested(j, i, e, note)
+			}
+		}
 	default:
 		return func(j *job, i int) { q.applyRetried(j, i) }
 	}
@@ -119,6 +123,7 @@ func (q *Queue) applyRetried(j *job, i int) {
 	}
 	delete(q.finalJobs, j.seq)
 	delete(j.released, i)
+	flowChanges{q}.retry(j)
 	q.toResolve[j.seq] = true
 	if j.removedUnstarted {
 		j.ownExtras().removedUnstarted = false

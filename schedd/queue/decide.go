@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"container/heap"
 	"errors"
 	"fmt"
 	"time"
@@ -157,4 +158,92 @@ func (q taskDecisions) describeState(j *job, t TaskSelector) string {
 		return j.state[i].String() + ": " + j.stateReason(i)
 	}
 	return j.state[i].String()
+}
+
+// POSIX has three holds: the user's, the operator's and the system's, of which the owner
+// of a job takes away the first only. Here a task has one, and who holds it decides who
+// may release it (see ReleaseTasks): an administrator's takes the place of the user's.
+
+// LockTasks decides to hold tasks so that only who administers may release them, also
+// those that their user holds.
+func (q taskDecisions) LockTasks(now time.Time, who CallerIdentity, t TaskSelector,
+	reason string) ([]eventlog.JobEvent, error) {
+	if !who.Admin {
+		return nil, lockAdminError(t)
+	}
+	if reason == "" {
+		reason = "by " + q.requester(who, t)
+	}
+	return q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Held, Reason: reason, Force: true},
+		func(j *job, i int) bool {
+			return !j.state[i].IsFinal() && !j.isLocked(i)
+		})
+}
+
+// UnlockTasks decides to release tasks that may be locked.
+func (q taskDecisions) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]eventlog.JobEvent, error) {
+	if !who.Admin {
+		return nil, lockAdminError(t)
+	}
+	return q.ReleaseTasks(now, who, t)
+}
+
+func lockAdminError(t TaskSelector) error {
+	return fmt.Errorf("%v: %w: only who administers holds jobs so that their users cannot release them, and "+
+		"releases these", t, roost.PermissionDenied)
+}
+
+// isLocked reports whether somebody else than its owner holds a task, or is to when its
+// attempt has ended.
+func (j *job) isLocked(i int) bool {
+	r := j.records.Get(i)
+	return r != nil && r.HoldWanted && r.RequestedBy != "" && r.RequestedBy != j.submission.owner
+}
+
+// firstHeldLocked is locked of the first task of a job that is held.
+func (j *job) firstHeldLocked() bool {
+	return j.counts[roost.Held] > 0 && j.isLocked(indexOfState(j.state, roost.Held))
+}
+
+// SwapOrder decides that two jobs change places in the order by age (OpenPBS, qorder).
+// Each starts where the other would have. Neither may have begun.
+func (q taskDecisions) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]eventlog.JobEvent, error) {
+	var events []eventlog.JobEvent
+	for _, t := range []TaskSelector{a, b} {
+		one, err := q.decideEach(now, who, t, eventlog.JobEvent{Type: eventlog.Ordered}, (*job).remainsQueued)
+		if err != nil {
+			return nil, err
+		}
+		if len(t.Ranges) > 0 {
+			return nil, fmt.Errorf("%v: %w", t, ErrWholeJobOnly)
+		}
+		if q.jobs[t.Job.Seq].active > 0 {
+			return nil, fmt.Errorf("%v: %w: it has begun", t, roost.Conflict)
+		}
+		events = append(events, one...)
+	}
+	if a.Job == b.Job {
+		return nil, nil
+	}
+	first, second := q.jobs[a.Job.Seq], q.jobs[b.Job.Seq]
+	for i, other := range []*job{second, first} {
+		events[i].OrderRank, events[i].OrderTime = other.orderRank, other.orderTime
+		events[i].Reason = fmt.Sprintf("with job %v", other.id(q.host))
+	}
+	return events, nil
+}
+
+func (q *Queue) applyOrdered(j *job, e eventlog.JobEvent) {
+	q.setOrderRank(j, e.OrderRank, e.OrderTime)
+}
+
+// setOrderRank gives a job its place among those of its priority.
+func (q *requestIndex) setOrderRank(j *job, rank uint64, since int64) {
+	j.orderRank, j.orderTime = rank, since
+	for _, c := range j.classes {
+		if c.heapIndex >= 0 {
+			heap.Fix(&c.request.classes, c.heapIndex)
+			q.markDirty(c.request)
+		}
+	}
 }

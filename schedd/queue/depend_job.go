@@ -18,10 +18,15 @@ type jobWaits struct {
 	// machine
 	removedUnstarted bool
 	startTimeReached bool // its start time has come
+	isFlow           bool // it runs nothing itself
 }
 
-// isBlocked reports whether the job waits for something else than a machine.
-func (j *jobWaits) isBlocked() bool {
+// isBlocked reports whether the job waits for something else than a machine. The task of
+// a flow always does.
+func (j *jobWaits) isBlocked() bool { return j.isFlow || j.isWaiting() }
+
+// isWaiting reports whether the job waits for other jobs or for its time.
+func (j *jobWaits) isWaiting() bool {
 	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
 		!j.startTimeReached
 }
@@ -37,6 +42,9 @@ func (j *jobWaits) waitsForTimeOnly() bool {
 func blockedReason(j *job) string {
 	if j.schedule != nil {
 		return j.schedule.waitReason(j)
+	}
+	if j.flow != nil && !j.isWaiting() {
+		return j.flow.reason()
 	}
 	return j.jobWaits.blockedReason()
 }

@@ -65,6 +65,8 @@ type jobExtras struct {
 	// of a service: the tasks that had an attempt, by the state of the live one
 	serviceStates   [roost.ServiceLost + 1]int32
 	schedule        *jobSchedule // nil: it has none
+	flow            *jobFlow     // nil: it is none
+	part            *FlowPart    // that it runs of a flow; nil: it runs none
 	waitingRestarts int32        // of a service: tasks that wait for their restart
 	// of a service: why tasks on drained machines are not evicted
 	evictionWaits map[int]string
@@ -191,9 +193,13 @@ func (q *jobTable) shareSubmission(s *eventlog.SubmittedJob) *jobSubmission {
 // submittedJob is what was submitted, in full.
 func (j *job) submittedJob() *eventlog.SubmittedJob {
 	s := j.submission
-	return &eventlog.SubmittedJob{Key: j.texts.key(), PartIndex: int(j.texts.part), PartCount: s.partCount,
+	sub := &eventlog.SubmittedJob{Key: j.texts.key(), PartIndex: int(j.texts.part), PartCount: s.partCount,
 		Owner: s.owner, UID: s.uid, GID: s.gid, Ad: j.ad.String(), Count: s.count, Columns: s.columns,
 		Dependencies: s.dependencies, Secret: j.texts.secret()}
+	if f := j.flow; f != nil {
+		sub.Flow, sub.FlowAds, sub.Plan = f.form, f.ads, f.plan
+	}
+	return sub
 }
 
 // ownTexts are the texts that each job has for itself, in one piece of memory.

@@ -18,6 +18,7 @@ type jobTable struct {
 	lastSeq   uint64 // the highest number that was given to a job
 	jobs      map[uint64]*job
 	schedules map[uint64]*jobSchedule // by their jobs
+	flows     map[uint64]*jobFlow     // by their jobs
 	runs      map[uint64][]uint64     // those in the queue that schedules made, by the job of the schedule
 	inside    map[uint64][]uint64     // jobs inside alloc sets, by these
 	services  map[uint64]bool         // jobs that are services
@@ -32,7 +33,8 @@ type jobTable struct {
 
 func newJobTable(host string) *jobTable {
 	return &jobTable{host: host, jobs: map[uint64]*job{}, schedules: map[uint64]*jobSchedule{},
-		runs: map[uint64][]uint64{}, inside: map[uint64][]uint64{},
+		flows: map[uint64]*jobFlow{},
+		runs:  map[uint64][]uint64{}, inside: map[uint64][]uint64{},
 		services: map[uint64]bool{}, scaled: map[uint64]bool{},
 		specs: jobad.NewSpecReader(), adTexts: adtext.NewPacker(),
 		submissions: map[submissionKind]*jobSubmission{}, noExtras: noExtras()}

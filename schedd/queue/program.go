@@ -185,6 +185,12 @@ func (q *jobTable) UserScripts() (list []UserScript) {
 		if j.spec.ScriptFile != "" {
 			list = append(list, UserScript{originOf(j, q.host), j.submission.uid, j.spec.ScriptFile})
 		}
+		if j.flow != nil {
+			_, scripts := j.flow.contents()
+			for _, name := range scripts {
+				list = append(list, UserScript{originOf(j, q.host), j.submission.uid, name})
+			}
+		}
 	}
 	return list
 }
@@ -196,6 +202,12 @@ func UsedBlobs(q *Queue) []string {
 	for _, j := range q.jobs {
 		for _, c := range j.classes {
 			for _, digest := range c.spec.ContentDigests() {
+				used[digest] = true
+			}
+		}
+		if j.flow != nil {
+			digests, _ := j.flow.contents()
+			for _, digest := range digests {
 				used[digest] = true
 			}
 		}

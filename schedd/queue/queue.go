@@ -27,6 +27,7 @@ import (
 //	serviceUpdates     updates of services that go on
 //	nodeDrains         machines whose tasks are to go elsewhere
 //	serviceScaling     services whose number of tasks follows their load
+//	flowIndex          flows that may go on, and their jobs that have changed
 type Queue struct {
 	*jobTable
 	statusView
@@ -45,6 +46,7 @@ type Queue struct {
 	*serviceUpdates
 	*nodeDrains
 	serviceScaling
+	*flowIndex
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -56,10 +58,11 @@ func New(host string) *Queue {
 	runtimes := &runtimePredictor{runtimesByUser: map[uint32]*lastRuntimes{}}
 	quotas := newQuotaDemands(table)
 	requests := newRequestIndex(table, runtimes)
+	submissions := newSubmissionIndex(table, open)
 	return &Queue{
 		jobTable: table, statusView: statusView{table}, taskDecisions: taskDecisions{table},
 		attemptDecisions: attemptDecisions{table}, openTaskCounts: open,
-		submissionIndex:  newSubmissionIndex(table, open),
+		submissionIndex:  submissions,
 		stateTotals:      &stateTotals{},
 		dependencyIndex:  newDependencyIndex(table),
 		requestIndex:     requests,
@@ -68,6 +71,7 @@ func New(host string) *Queue {
 		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
 		serviceUpdates: newServiceUpdates(table, quotas), nodeDrains: newNodeDrains(table),
 		serviceScaling: serviceScaling{table, requests},
+		flowIndex:      &flowIndex{submissionIndex: submissions, laterFlows: map[uint64]bool{}},
 	}
 }
 
@@ -139,6 +143,9 @@ func (q *Queue) markChanged(j *job) {
 		}
 	}
 	q.markUpdate(j)
+	if j.flow != nil || j.part != nil {
+		q.listPart(j)
+	}
 	j.eligible.update(j, q.eventTime)
 }
 

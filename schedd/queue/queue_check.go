@@ -17,6 +17,7 @@ func (q *Queue) Check() {
 	q.checkDemands()
 	q.checkStateTotals()
 	q.checkSchedules()
+	q.checkFlows()
 	q.checkAllocs()
 	open := map[uint32]int{}
 	for seq, j := range q.jobs {

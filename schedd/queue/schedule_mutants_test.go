@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -25,6 +26,38 @@ func TestScheduleMutants(t *testing.T) {
 			t.Error("not found")
 		})
 	}
+}
+
+// TestFlowMutants checks that the random flows find a part that has two jobs, and one
+// whose job is lost.
+func TestFlowMutants(t *testing.T) {
+	for _, b := range []mutant.Mutant{mutant.FlowPartDoubled, mutant.FlowPartLost} {
+		t.Run(b.String(), func(t *testing.T) {
+			mutant.Activate(b)
+			defer mutant.Activate(0)
+			for seed := range uint64(300) {
+				if problem := flowUnchecked(t, seed); problem != "" {
+					t.Logf("found by seed %d: %s", seed, problem)
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// flowUnchecked runs a random flow twice until a check fails, or the two end differently.
+func flowUnchecked(t *testing.T, seed uint64) (problem string) {
+	defer func() {
+		if r := recover(); r != nil {
+			problem = fmt.Sprint(r)
+		}
+	}()
+	calm, _ := runRandomFlow(t, seed, 0)
+	if wild, _ := runRandomFlow(t, seed, 4); wild != calm {
+		return calm + "is " + wild + "with restarts"
+	}
+	return ""
 }
 
 // TestBudgetMutant checks that the random work finds a drain that has its own budget.

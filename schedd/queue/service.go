@@ -81,7 +81,7 @@ func (q attemptDecisions) ServiceOf(a roost.AttemptID) (owner, name string, ok b
 	return j.submission.owner, j.texts.name(), true
 }
 
-// applyServiceEvent folds in what concerns tasks of services alone.
+// applyServiceEvent folds in what concerns services alone, or flows.
 func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
 	switch e.Type {
 	case eventlog.Revised, eventlog.UpdateChanged, eventlog.Replaced:
@@ -98,6 +98,8 @@ func (q *Queue) applyServiceEvent(j *job, e eventlog.JobEvent) {
 		q.applyHealth(j, e)
 	case eventlog.ResizeRequested, eventlog.Resized, eventlog.ResizeRefused:
 		taskResizes{q}.apply(j, e)
+	case eventlog.FlowAdvanced:
+		flowChanges{q}.apply(j, e)
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.Type))
 	}

@@ -91,6 +91,7 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 			}
 		}
 	}
+	flowChanges{q}.restore(j, s.Flow)
 	q.batchReady(j, func() { q.restoreStates(j, s.States) })
 	j.eligible.restore(j, s.Eligible)
 	if s.Damage != (eventlog.RecordDamage{}) {

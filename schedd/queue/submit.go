@@ -273,22 +273,36 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	if err != nil {
 		return eventlog.JobEvent{}, err
 	}
+	if err := q.checkFlow(now, who, spec, &p, r); err != nil {
+		return eventlog.JobEvent{}, err
+	}
 	text := ad.String()
 	if len(text) > roost.MaxAdBytes {
 		return eventlog.JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted,
 			len(text),
 			roost.MaxAdBytes)
 	}
-	var secret []byte
-	if p.Checkpoints != nil && limits.NewSecret != nil {
-		secret = limits.NewSecret()
-	}
 	return eventlog.JobEvent{Type: eventlog.Submitted, Time: now.UnixNano(), Job: seq,
-		Submission: &eventlog.SubmittedJob{
-			Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count,
-			Columns:      spec.Columns,
-			Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
-		}}, nil
+		Submission: newSubmission(who, spec, &p, text, waits, limits)}, nil
+}
+
+// newSubmission is a job that was checked, as it is stored.
+func newSubmission(who CallerIdentity, spec *jobad.SubmitSpec, p *jobad.JobSpec, ad string,
+	waits []eventlog.JobDependency, limits SubmitLimits) *eventlog.SubmittedJob {
+	sub := &eventlog.SubmittedJob{
+		Owner: who.User, UID: who.UID, GID: who.GID, Ad: ad, Count: spec.Count, Columns: spec.Columns,
+		Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
+	}
+	if p.Checkpoints != nil && limits.NewSecret != nil {
+		sub.Secret = limits.NewSecret()
+	}
+	if f := spec.Flow; f != nil {
+		sub.Flow, sub.Plan, sub.FlowAds = f.Form, f.Plan, make([]string, len(f.Ads))
+		for i, ad := range f.Ads[1:] {
+			sub.FlowAds[i+1] = ad.String()
+		}
+	}
+	return sub
 }
 
 // openTaskCounts counts the tasks that are not final, and bounds them.

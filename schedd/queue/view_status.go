@@ -56,6 +56,7 @@ type JobStatus struct {
 	Service       *ServiceStatus // nil: it ends by itself
 	Alloc         *AllocStatus   // of an alloc set, or of one alloc
 	Inside        *InsideStatus  // nil: its tasks run on machines
+	Flow          *FlowStatus    // nil: it is no flow
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.
@@ -114,7 +115,7 @@ func (q statusView) status(j *job) JobStatus {
 		EligibleSince: j.eligible.Since, WaitingSince: j.eligible.WaitingSince, Waited: j.eligible.Waited,
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
-	s.RunNow, s.Service = j.runNowStatus(), serviceTasks{j}.status()
+	s.RunNow, s.Service, s.Flow = j.runNowStatus(), serviceTasks{j}.status(), q.flowStatus(j)
 	q.addAllocs(&s, j, -1)
 	if j.spec.MPIGang && j.spec.GangSize == len(j.state) {
 		q.mpiJobStatus(j, &s)

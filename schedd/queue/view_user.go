@@ -27,8 +27,15 @@ func (j *job) userState(i int) userState {
 	if j.tasksPerIndex() > 1 && s.IsFinal() && j.gangs.openTasks[i/j.tasksPerIndex()] > 0 {
 		return userState{roost.Running, false}
 	}
+	if s == roost.Blocked && runsFlow(j) {
+		return userState{roost.Running, false}
+	}
 	return userState{s, s == roost.Completed && !j.records.HasSucceeded(i)}
 }
+
+// runsFlow reports whether the job is a flow of which nodes have begun. Its task is
+// blocked then, and runs for its user.
+func runsFlow(j *job) bool { return j.flow != nil && j.firstStarted != 0 && !isWaitingFlow(j) }
 
 // updateUserState notes that a task, or what is known of how it ended, has changed.
 func (j *job) updateUserState(i int) {
@@ -73,6 +80,9 @@ func (j *job) userCounts() (tasks int, counts [roost.Removed + 1]int, failed int
 	}
 	for s, n := range j.counts {
 		counts[s] = int(n)
+	}
+	if runsFlow(j) {
+		counts[roost.Running], counts[roost.Blocked] = counts[roost.Blocked], 0
 	}
 	return len(j.state), counts, int(j.failed)
 }

@@ -24,6 +24,9 @@ func TestMutants(t *testing.T) {
 		if len(only) > 0 && !slices.Contains(only, b.String()) {
 			continue
 		}
+		if b == mutant.FlowPartDoubled || b == mutant.FlowPartLost {
+			continue // the simulator has no flows: the random ones of package schedd/queue find these
+		}
 		t.Run(b.String(), func(t *testing.T) {
 			mutant.Activate(b)
 			defer mutant.Activate(0)

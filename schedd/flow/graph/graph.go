@@ -106,8 +106,8 @@ func (g *Graph) newNode() NodeID {
 	return NodeID(g.count - 1)
 }
 
-// addJoin adds a join node.
-func (g *Graph) addJoin() NodeID {
+// AddJoin adds a join node.
+func (g *Graph) AddJoin() NodeID {
 	id := g.newNode()
 	g.Node(id).Kind = JoinNode
 	return id
@@ -120,7 +120,7 @@ func (g *Graph) Depend(parents, children []NodeID, weak, joins bool) error {
 		if g.count == MaxNodes {
 			return fmt.Errorf("there are more than %d nodes with the join nodes", MaxNodes)
 		}
-		join := g.addJoin()
+		join := g.AddJoin()
 		for _, p := range parents {
 			g.AddArc(p, join, weak)
 		}

@@ -98,6 +98,8 @@ func (e *JobEvent) decodeServiceField(f encodedField) error {
 		e.AllocAttempt = roost.AttemptNumber(f.value)
 	case fCountsRestart:
 		e.CountsRestart = f.value != 0
+	case fFlowEvents:
+		return e.decodeFlow(f.bytes)
 	}
 	return nil
 }

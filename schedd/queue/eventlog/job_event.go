@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/flow"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
@@ -57,6 +58,7 @@ const (
 	Resized          // such an attempt has its new size
 	ResizeRefused    // or stays as it is; Reason is the machine's
 	Scaled           // a service is to have another number of tasks, as its load asks for
+	FlowAdvanced     // something has happened to a flow, or begins in it
 )
 
 var eventTypeNames = [...]string{
@@ -73,7 +75,7 @@ var eventTypeNames = [...]string{
 	Ticked: "ticked", TickSkipped: "skipped",
 	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted", SurgeChanged: "surge",
 	ResizeRequested: "resizing", Resized: "resized", ResizeRefused: "resize-refused",
-	Scaled: "scaled",
+	Scaled: "scaled", FlowAdvanced: "flow",
 }
 
 func (w EventType) String() string {
@@ -137,6 +139,7 @@ type JobEvent struct {
 	// BecameUnready with Force: the end counts as one of the task's own, and the next
 	// attempt waits. Events of older schedds have it false.
 	CountsRestart bool
+	FlowEvents    []flow.FlowEvent // FlowAdvanced
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -172,6 +175,7 @@ const (
 	fAllocIndex
 	fAllocAttempt
 	fCountsRestart
+	fFlowEvents
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -209,7 +213,11 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 		buf = appendMessage(buf, fUpdate, func(b []byte) []byte { return appendUpdate(b, e.Update) })
 	}
 	buf = appendNumber(appendNumber(buf, fAllocIndex, uint64(e.AllocIndex)), fAllocAttempt, uint64(e.AllocAttempt))
-	return appendBool(appendBool(buf, fPlanned, e.Planned), fCountsRestart, e.CountsRestart)
+	buf = appendBool(appendBool(buf, fPlanned, e.Planned), fCountsRestart, e.CountsRestart)
+	if len(e.FlowEvents) > 0 {
+		buf = appendMessage(buf, fFlowEvents, e.appendFlow)
+	}
+	return buf
 }
 
 // appendHosts adds the machines that an event names.

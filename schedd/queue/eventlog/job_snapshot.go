@@ -32,6 +32,7 @@ type JobSnapshot struct {
 	Released                []IndexRange // secondary tasks whose machines were given back
 	Update                  *JobUpdate   // nil: the job was never updated
 	Scale                   *ScaleRecord // nil: its number of tasks never followed its load
+	Flow                    *FlowRecord  // nil: it is no flow
 }
 
 // OldAd is the ad with which tasks began that still run, where the job was altered since.
@@ -111,6 +112,7 @@ const (
 	sLastTick
 	sUpdate
 	sScale
+	sFlow
 )
 
 // Append adds the snapshot's form on disk to b.
@@ -157,6 +159,9 @@ func (s *JobSnapshot) Append(b []byte) []byte {
 	}
 	if s.Scale != nil {
 		b = appendMessage(b, sScale, s.Scale.append)
+	}
+	if s.Flow != nil {
+		b = appendMessage(b, sFlow, s.Flow.append)
 	}
 	return b
 }
@@ -247,6 +252,9 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 	case sScale:
 		s.Scale = &ScaleRecord{}
 		err = s.Scale.decode(f.bytes)
+	case sFlow:
+		s.Flow = &FlowRecord{}
+		err = s.Flow.decode(f.bytes)
 	default:
 		err = s.Waits.decodeField(f)
 	}

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/roost-batch/roost/schedd/flow/plan"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
@@ -21,6 +22,11 @@ type SubmittedJob struct {
 	DeferredAdmission bool            // nobody could say whether quotas allow it
 	// that the keys of the images of its tasks are derived from; it is shown to nobody
 	Secret []byte
+	// of a flow: its plan, in the form of package plan, and the ads of its templates as
+	// they were admitted
+	Flow    []byte
+	FlowAds []string
+	Plan    *plan.Plan // Flow, for whom it was decoded already; nil: nobody has
 }
 
 func (s *SubmittedJob) append(b []byte) []byte {
@@ -45,7 +51,11 @@ func (s *SubmittedJob) append(b []byte) []byte {
 		b = appendMessage(b, 10, func(b []byte) []byte { return w.append(b) })
 	}
 	b = appendText(b, 11, string(s.Secret))
-	return appendBool(b, 12, s.DeferredAdmission)
+	b = appendText(appendBool(b, 12, s.DeferredAdmission), 13, string(s.Flow))
+	for _, ad := range s.FlowAds {
+		b = protowire.AppendString(protowire.AppendTag(b, 14, protowire.BytesType), ad)
+	}
+	return b
 }
 
 func (s *SubmittedJob) decode(b []byte) error {
@@ -79,6 +89,10 @@ func (s *SubmittedJob) decode(b []byte) error {
 			s.Secret = append([]byte(nil), f.bytes...)
 		case 12:
 			s.DeferredAdmission = f.value != 0
+		case 13:
+			s.Flow = append([]byte(nil), f.bytes...)
+		case 14:
+			s.FlowAds = append(s.FlowAds, string(f.bytes))
 		}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/flow/plan"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
@@ -23,6 +24,14 @@ type SubmitSpec struct {
 	Count             int
 	Columns           []TaskColumn
 	DeferredAdmission bool // nobody could say whether quotas allow it
+	Flow              *FlowSubmission
+}
+
+// FlowSubmission is the flow of a job that is one.
+type FlowSubmission struct {
+	Form []byte        // the plan as it was sent
+	Plan *plan.Plan    // the plan
+	Ads  []*classad.Ad // of its templates, as they are admitted; by number
 }
 
 // JobSpec is what the queue itself needs to know of an ad, read once.
@@ -72,6 +81,8 @@ type JobSpec struct {
 	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
+	IsFlow            bool     // its task runs nothing, and ends with the flow
+	SubmitNodeTask    bool     // its tasks run at the submit node, beside others
 	IsAlloc           bool     // an alloc set: its tasks hold resources, and run nothing
 	AllocCount        int      // of an alloc set: how many allocs its user wants; 0: not stated
 	AllocUsers        []string // of an alloc set: whose jobs may be inside besides its owner's
@@ -140,6 +151,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		r.softConstraints(p.ContentDigests())
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
+	p.IsFlow, p.SubmitNodeTask = r.boolean(roost.AttrIsFlow, false), r.boolean(roost.AttrSubmitNodeTask, false)
 	r.requireProgram(&p)
 	return p, r.err
 }
@@ -177,7 +189,10 @@ func (r *adReader) checkTransfer(p *JobSpec) {
 func (r *adReader) requireProgram(p *JobSpec) {
 	r.refuseWithAlloc(p)
 	r.checkAutoscale(p)
-	if !p.IsAlloc && r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" &&
+	if p.IsFlow && (p.IsAlloc || p.Service != nil || p.Schedule != nil || p.GangSize > 1 || p.Interactive) {
+		r.fail(roost.AttrIsFlow, "a flow runs nothing itself, so it is no service, gang, alloc set or schedule")
+	}
+	if !p.IsAlloc && !p.IsFlow && r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" &&
 		r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
 	}

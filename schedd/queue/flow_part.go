@@ -1,0 +1,331 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/flow"
+	"github.com/roost-batch/roost/schedd/flow/graph"
+	"github.com/roost-batch/roost/schedd/flow/plan"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
+)
+
+// FlowPart is the part of a node that a job runs.
+type FlowPart struct {
+	Flow    uint64 // the number of its job
+	Run     int    // how often the flow was begun
+	Node    graph.NodeID
+	Attempt int
+	Part    flow.NodePart
+	Again   int // how often a script was run again because of DEFER
+
+	isListed bool // its job is in the list of those that have changed
+}
+
+// flowKeyPrefix begins the submit keys of parts of flows. Those of users begin with their
+// uid.
+const flowKeyPrefix = "flow:"
+
+// key is the submit key of the part's job.
+func (p *FlowPart) key() string {
+	b := append(make([]byte, 0, 48), flowKeyPrefix...)
+	b = append(strconv.AppendUint(b, p.Flow, 10), ':')
+	for _, n := range []int{p.Run, int(p.Node), p.Attempt, int(p.Part)} {
+		b = append(strconv.AppendInt(b, int64(n), 10), ':')
+	}
+	return string(strconv.AppendInt(b, int64(p.Again), 10))
+}
+
+// FlowPartOfKey returns of which part a job is, by its submit key.
+func FlowPartOfKey(key string) (p FlowPart, ok bool) {
+	text, ok := strings.CutPrefix(key, flowKeyPrefix)
+	if !ok {
+		return FlowPart{}, false
+	}
+	var numbers [6]uint64
+	for i := range numbers {
+		word, rest, more := strings.Cut(text, ":")
+		n, err := strconv.ParseUint(word, 10, 63)
+		if err != nil || more != (i < len(numbers)-1) {
+			return FlowPart{}, false
+		}
+		numbers[i], text = n, rest
+	}
+	if numbers[4] > uint64(flow.PostPart) {
+		return FlowPart{}, false
+	}
+	return FlowPart{Flow: numbers[0], Run: int(numbers[1]), Node: graph.NodeID(numbers[2]), Attempt: int(numbers[3]),
+		Part: flow.NodePart(numbers[4]), Again: int(numbers[5])}, true
+}
+
+// partSpec is the job of a part of a node.
+func (f *jobFlow) partSpec(j *job, p FlowPart, host string, now time.Time) jobad.SubmitSpec {
+	var spec jobad.SubmitSpec
+	if p.Part == flow.JobPart {
+		spec = f.nodeJob(j, p)
+	} else {
+		spec = f.scriptJob(j, p, host, now)
+	}
+	spec.DeferredAdmission = true
+	spec.Ad.SetString(roost.AttrFlowID, j.id(host).String())
+	spec.Ad.SetString(roost.AttrFlowNode, f.plan.Graph.Name(p.Node))
+	spec.Ad.SetString(roost.AttrFlowPart, p.Part.String())
+	spec.Ad.SetInt(roost.AttrFlowRetry, int64(p.Attempt))
+	return spec
+}
+
+// nodeJob is the job of a node.
+func (f *jobFlow) nodeJob(j *job, p FlowPart) jobad.SubmitSpec {
+	n := f.plan.Graph.Node(p.Node)
+	t := f.plan.Template(p.Node)
+	spec := jobad.SubmitSpec{Ad: f.parsed[n.Description].Copy(), Count: t.Count}
+	for _, c := range f.plan.ColumnsOf(p.Node) {
+		spec.Columns = append(spec.Columns, jobad.TaskColumn(c))
+	}
+	for _, name := range t.NodeColumns {
+		text := f.nodeColumn(j, p, name)
+		c := jobad.TaskColumn{Name: name, Values: make([]string, t.Count)}
+		for i := range c.Values {
+			c.Values[i] = text
+		}
+		spec.Columns = append(spec.Columns, c)
+	}
+	if n.Priority != 0 {
+		own := int64(f.specs[n.Description].Priority)
+		spec.Ad.SetInt(roost.AttrPriority, min(max(own+int64(n.Priority), roost.MinPriority), roost.MaxPriority))
+	}
+	return spec
+}
+
+// nodeColumn is the value of a column that is known when a node begins.
+func (f *jobFlow) nodeColumn(j *job, p FlowPart, name string) string {
+	switch name {
+	case plan.ColumnNode:
+		return f.plan.Graph.Name(p.Node)
+	case plan.ColumnRetry:
+		return strconv.Itoa(p.Attempt)
+	case plan.ColumnMost:
+		return strconv.Itoa(int(f.plan.Graph.Node(p.Node).Retry))
+	case plan.ColumnFlow:
+		return strconv.FormatUint(j.seq, 10)
+	case plan.ColumnStatus:
+		status, _ := f.run.Status()
+		return strconv.Itoa(int(status))
+	case plan.ColumnFailures:
+		return strconv.Itoa(f.run.Counts()[flow.Failed])
+	case plan.ColumnParents:
+		return strings.Join(f.plan.ParentNames(p.Node), ",")
+	}
+	return ""
+}
+
+// scriptJob is the job of a script of a node. It runs at the submit node.
+func (f *jobFlow) scriptJob(j *job, p FlowPart, host string, now time.Time) jobad.SubmitSpec {
+	s := f.plan.SettingsOf(p.Node)
+	script := &f.plan.Scripts[s.Pre]
+	if p.Part == flow.PostPart {
+		script = &f.plan.Scripts[s.Post]
+	}
+	words := f.plan.ScriptWords(script, func(macro string) (string, bool) { return f.scriptMacro(j, p, macro) })
+	ad := classad.New()
+	ad.SetString(roost.AttrJobName, f.plan.Graph.Name(p.Node)+"."+p.Part.String())
+	ad.SetString(roost.AttrCmd, escapeReferences(words[0]))
+	arguments := make([]string, len(words)-1)
+	for i, w := range words[1:] {
+		arguments[i] = escapeReferences(w)
+	}
+	ad.SetStrings(roost.AttrArguments, arguments)
+	environment := make([]string, len(f.plan.Environment))
+	for i, v := range f.plan.Environment {
+		environment[i] = escapeReferences(v)
+	}
+	ad.SetStrings(roost.AttrEnvironment, environment)
+	ad.SetString(roost.AttrIwd, escapeReferences(f.plan.ScriptDirectory(p.Node)))
+	ad.SetString(roost.AttrTransfer, "never")
+	out, err := "/dev/null", "/dev/null"
+	if file := f.plan.DebugFile(p.Node, script); file != "" {
+		file = escapeReferences(file)
+		if script.DebugOutput&plan.DebugStdout != 0 {
+			out = file
+		}
+		if script.DebugOutput&plan.DebugStderr != 0 {
+			err = file
+		}
+	}
+	ad.SetString(roost.AttrOut, out)
+	ad.SetString(roost.AttrErr, err)
+	ad.SetBool(roost.AttrSubmitNodeTask, true)
+	machine := classad.StringValue(cmp.Or(j.spec.SubmitHost, host)).Expr()
+	if err := ad.SetExpr(roost.AttrRequirements, "TARGET."+roost.AttrMachine+" == "+machine.String()); err != nil {
+		panic(err) // a text in quotes
+	}
+	ad.SetReal(roost.AttrRequestCpus, scriptCores)
+	ad.SetInt(roost.AttrRequestMemory, scriptMemory)
+	if j.spec.Group != "" {
+		ad.SetString(roost.AttrGroup, j.spec.Group)
+	}
+	ad.SetString(roost.AttrBand, j.spec.Band.String())
+	if p.Again > 0 {
+		ad.SetInt(roost.AttrStartAfter, now.Unix()+int64(script.DeferSeconds))
+	}
+	return jobad.SubmitSpec{Ad: ad, Count: 1}
+}
+
+// escapeReferences doubles the dollar signs of a text, which then has no references to
+// columns.
+func escapeReferences(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+// What a script asks for: cores and MiB.
+const (
+	scriptCores  = 0.1
+	scriptMemory = 64
+)
+
+// scriptMacro is the value of a macro in the arguments of a script. The macros are those
+// of HTCondor's manual, chapter DAGMan Workflows.
+func (f *jobFlow) scriptMacro(j *job, p FlowPart, name string) (string, bool) {
+	counts := f.run.Counts()
+	pre, result := f.run.Result(p.Node)
+	switch strings.TrimPrefix(strings.ToUpper(name), "$") {
+	case "NODE", "JOB":
+		return f.plan.Graph.Name(p.Node), true
+	case "NODE_COUNT":
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		return strconv.Itoa(total), true
+	case "QUEUED_COUNT":
+		return strconv.Itoa(counts[flow.JobRuns]), true
+	case "DONE_COUNT":
+		return strconv.Itoa(counts[flow.Done]), true
+	case "FUTILE_COUNT":
+		return strconv.Itoa(counts[flow.Futile]), true
+	case "DAGID":
+		return strconv.FormatUint(j.seq, 10), true
+	case "RETRY", "MAX_RETRIES", "DAG_STATUS", "FAILED_COUNT":
+		return f.nodeColumn(j, p, strings.TrimPrefix(strings.ToUpper(name), "$")), true
+	}
+	if p.Part != flow.PostPart {
+		return "", false
+	}
+	switch strings.TrimPrefix(strings.ToUpper(name), "$") {
+	case "RETURN":
+		return strconv.Itoa(result), true
+	case "PRE_SCRIPT_RETURN":
+		if f.plan.SettingsOf(p.Node).Pre == 0 {
+			pre = -1
+		}
+		return strconv.Itoa(pre), true
+	case "SUCCESS":
+		return map[bool]string{true: "True", false: "False"}[result == 0], true
+	}
+	return "", false
+}
+
+// partResult is the code of a part whose job has ended, and why it failed. A script or a
+// job that was removed by somebody else has failed.
+func (f *jobFlow) partResult(j *job) (code int, reason string) {
+	failed, removed, first := 0, 0, -1
+	for i, s := range j.state {
+		ok := s == roost.Completed && j.records.HasSucceeded(i)
+		if s == roost.Removed {
+			removed++
+		}
+		if !ok {
+			if failed++; first < 0 || j.state[first] == roost.Removed && s != roost.Removed {
+				first = i
+			}
+		}
+	}
+	tolerated := 0
+	if j.part.Part == flow.JobPart {
+		tolerated = f.plan.SettingsOf(j.part.Node).Tolerated(len(j.state))
+	}
+	if failed <= tolerated {
+		return 0, ""
+	}
+	if removed == failed {
+		return flow.JobRemoved, cmp.Or(j.stateReason(first), "its job was removed")
+	}
+	var exit *eventlog.AttemptExit
+	if r := j.records.Get(first); r != nil {
+		exit = r.Exit
+	}
+	switch {
+	case exit == nil:
+		return 1, "how its job ended is not known"
+	case exit.Signal != 0:
+		return -int(exit.Signal), exit.Describe()
+	case exit.Code != 0:
+		return int(exit.Code), exit.Describe()
+	}
+	return 1, exit.Describe()
+}
+
+// outcome says in a line how a flow ended that failed.
+func (f *jobFlow) outcome() string {
+	status, code := f.run.Status()
+	counts := f.run.Counts()
+	switch status {
+	case flow.StatusNodeFailed:
+		if len(f.failures) > 0 {
+			first := f.failures[0]
+			return fmt.Sprintf("%d of its nodes failed and %d could not run, the first one: node %s: %s",
+				counts[flow.Failed], counts[flow.Futile], f.plan.Graph.Name(graph.NodeID(first.Node)), first.Reason)
+		}
+		return fmt.Sprintf("%d of its nodes failed and %d could not run", counts[flow.Failed], counts[flow.Futile])
+	case flow.StatusAborted:
+		return fmt.Sprintf("a node had it aborted, with %d", code)
+	case flow.StatusRemoved:
+		return "it was removed"
+	}
+	return "its PROVISIONER node has ended"
+}
+
+// checkFlow refuses a flow without a plan, and a plan that is of no flow. It refuses a
+// flow of whose jobs one could not be submitted as it is.
+func (q *submissionIndex) checkFlow(now time.Time, who CallerIdentity, spec *jobad.SubmitSpec, p *jobad.JobSpec,
+	r *dependencyResolver) error {
+	f := spec.Flow
+	switch {
+	case p.IsFlow != (f != nil):
+		return fmt.Errorf("attribute %s: %w: a flow is submitted with its plan, as roost flow submit does, and "+
+			"nothing else has one", roost.AttrIsFlow, roost.Invalid)
+	case f == nil:
+		return nil
+	case spec.Count != 1 || len(f.Ads) != len(f.Plan.Templates):
+		return fmt.Errorf("%w: a flow with %d tasks, %d templates and %d ads of these", roost.Invalid, spec.Count,
+			len(f.Plan.Templates), len(f.Ads))
+	}
+	checked := make([]bool, len(f.Ads))
+	for id, n := range f.Plan.Graph.Nodes() {
+		if checked[n.Description] || n.Description == 0 {
+			continue
+		}
+		checked[n.Description] = true
+		t := f.Plan.Templates[n.Description]
+		one := jobad.SubmitSpec{Ad: f.Ads[n.Description], Count: t.Count}
+		for _, c := range f.Plan.ColumnsOf(id) {
+			one.Columns = append(one.Columns, jobad.TaskColumn(c))
+		}
+		for _, name := range t.NodeColumns {
+			one.Columns = append(one.Columns, jobad.TaskColumn{Name: name, Values: make([]string, t.Count)})
+		}
+		e, err := q.checkSubmission(now, who, &one, &dependencyResolver{jobTable: r.jobTable, caller: who,
+			jobNumber: r.jobNumber, limits: r.limits})
+		if err == nil && e.Submission.Flow != nil {
+			err = fmt.Errorf("%w: it is a flow itself", roost.Invalid)
+		}
+		if err != nil {
+			return fmt.Errorf("node %s, the jobs of %s: %w", f.Plan.Graph.Name(id), t.Source, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/flow"
+	"github.com/roost-batch/roost/schedd/flow/graph"
+	"github.com/roost-batch/roost/schedd/queue/eventlog"
+)
+
+// FlowStatus is how a flow stands.
+type FlowStatus struct {
+	Phase      flow.FlowPhase
+	Halted     bool
+	Status     flow.FlowStatus
+	Number     int            // how often it was begun
+	States     map[string]int // nodes by state
+	Nodes      int
+	Limits     flow.Limits // with those of all categories
+	Categories []string    // their names, by number
+	Failures   []FlowFailure
+}
+
+// FlowFailure is why a node of a flow failed.
+type FlowFailure struct {
+	Node   string
+	Job    roost.JobID // zero: it had none
+	Reason string
+}
+
+// FlowNode is a node of a flow.
+type FlowNode struct {
+	Name, Kind string
+	State      flow.NodeState
+	Attempt    int
+	Retries    int
+	Job        roost.JobID // of the part that runs; zero: none does
+	Reason     string      // why it failed
+	Children   []string    // those over weak arcs begin with "~"
+}
+
+// flowStatus tells how a flow stands; nil for a job that is none.
+func (q statusView) flowStatus(j *job) *FlowStatus {
+	f := j.flow
+	if f == nil || f.run == nil {
+		return nil
+	}
+	s := &FlowStatus{Phase: f.run.Phase(), Halted: f.run.IsHalted(), Number: f.run.Number(), Limits: f.run.Limits(),
+		States: map[string]int{}}
+	s.Status, _ = f.run.Status()
+	for state, n := range f.run.Counts() {
+		if n > 0 {
+			s.States[flow.NodeState(state).String()] = n
+			s.Nodes += n
+		}
+	}
+	for _, c := range f.plan.Categories {
+		s.Categories = append(s.Categories, c.Name)
+	}
+	for _, x := range f.failures {
+		s.Failures = append(s.Failures, q.flowFailure(f, x))
+	}
+	return s
+}
+
+func (q statusView) flowFailure(f *jobFlow, x eventlog.FlowFailure) FlowFailure {
+	one := FlowFailure{Node: f.plan.Graph.Name(graph.NodeID(x.Node)), Reason: x.Reason}
+	if x.Job != 0 {
+		one.Job = roost.JobID{Seq: x.Job, Host: q.host}
+	}
+	return one
+}
+
+// FlowNodes calls yield with nodes of a flow from a number on, until it returns false. It
+// returns where to go on, and an error where there is no such flow.
+func (q statusView) FlowNodes(seq uint64, first graph.NodeID, yield func(FlowNode) bool) (next graph.NodeID, more bool,
+	err error) {
+	j := q.jobs[seq]
+	switch {
+	case j == nil:
+		return 0, false, fmt.Errorf("job %d: %w: there is no such job in the queue", seq, roost.NotFound)
+	case j.flow == nil:
+		return 0, false, fmt.Errorf("job %d: %w: it is no flow; roost flow submit makes flows", seq, roost.Invalid)
+	case j.flow.run == nil:
+		return 0, false, fmt.Errorf("job %d: %w: %w", seq, roost.Conflict, j.flow.err)
+	}
+	f, g := j.flow, j.flow.plan.Graph
+	reasons := map[graph.NodeID]string{}
+	for _, x := range f.failures {
+		reasons[graph.NodeID(x.Node)] = x.Reason
+	}
+	for id := first; int(id) < g.Len(); id++ {
+		n := g.Node(id)
+		if n.Kind == graph.JoinNode {
+			continue
+		}
+		one := FlowNode{Name: g.Name(id), Kind: n.Kind.String(), State: f.run.State(id), Attempt: f.run.Attempt(id),
+			Retries: int(n.Retry), Reason: reasons[id]}
+		if of := f.jobs[id]; of != 0 {
+			one.Job = roost.JobID{Seq: of, Host: q.host}
+		}
+		one.Children = childNames(g, id, "", nil)
+		if !yield(one) {
+			return id + 1, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// childNames appends the names of the children of a node, with those behind join nodes.
+func childNames(g *graph.Graph, id graph.NodeID, mark string, names []string) []string {
+	for _, a := range g.Children(id) {
+		weak := mark
+		if a.IsWeak() {
+			weak = "~"
+		}
+		if g.Node(a.Child()).Kind == graph.JoinNode {
+			names = childNames(g, a.Child(), weak, names)
+		} else {
+			names = append(names, weak+g.Name(a.Child()))
+		}
+	}
+	return names
+}
+
+// reason says in a line how a flow goes, or why it does not.
+func (f *jobFlow) reason() string {
+	switch {
+	case f.err != nil:
+		return "its plan cannot be read here: " + f.err.Error()
+	case f.waits != "":
+		return "its next node waits: " + f.waits
+	}
+	counts, total := f.run.Counts(), 0
+	for _, n := range counts {
+		total += n
+	}
+	parts := []string{fmt.Sprintf("%d of %d nodes done", counts[flow.Done], total)}
+	for _, part := range []struct {
+		text string
+		n    int
+	}{{"run", counts[flow.JobRuns] + counts[flow.PreRuns] + counts[flow.PostRuns]}, {"failed", counts[flow.Failed]},
+		{"cannot run", counts[flow.Futile]}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.text))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if f.run.IsHalted() {
+		text += "; halted: roost flow resume lets it go on"
+	}
+	if phase := f.run.Phase(); phase != flow.Executing {
+		text += "; " + phase.String()
+	}
+	return text
+}
