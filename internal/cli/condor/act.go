@@ -19,30 +19,29 @@ import (
 type jobAction struct {
 	verb     scheddapi.ActRequest_Verb
 	infinite string // "remove"
-	done     string // "removed": what is said of a job that is so already
 	one      string // what is said of one job
 	several  string // what is said of several
-	notSo    string // that a job is not in the state for it
+	notSo    string // what is said of one job that the action does not change
 }
 
 func removeCommand() *frame.Command {
 	return actCommand("condor_rm", "remove jobs",
 		"Removes jobs as condor_rm of HTCondor does. What runs gets SIGTERM, the notice of its job, and then SIGKILL; "+
 			"with -forcex it is killed at once.",
-		jobAction{scheddapi.ActRequest_REMOVE, "remove", "removed", "marked for removal",
-			"have been marked for removal", "has ended"}, "[-forcex] ")
+		jobAction{scheddapi.ActRequest_REMOVE, "remove", "marked for removal",
+			"have been marked for removal", "already marked for removal"}, "[-forcex] ")
 }
 
 func holdCommand() *frame.Command {
 	return actCommand("condor_hold", "hold jobs",
 		"Keeps jobs from starting until condor_release lets them go on. What runs is stopped.",
-		jobAction{scheddapi.ActRequest_HOLD, "hold", "held", "held", "have been held", "has ended"}, "")
+		jobAction{scheddapi.ActRequest_HOLD, "hold", "held", "have been held", "already held"}, "")
 }
 
 func releaseCommand() *frame.Command {
 	return actCommand("condor_release", "release held jobs",
 		"Lets held jobs go on. What an administrator holds of yours, only an administrator releases.",
-		jobAction{scheddapi.ActRequest_RELEASE, "release", "released", "released", "have been released",
+		jobAction{scheddapi.ActRequest_RELEASE, "release", "released", "have been released",
 			"not held to be released"}, "")
 }
 
@@ -125,15 +124,20 @@ func (a jobAction) actOnID(c *frame.Invocation, req *scheddapi.ActRequest, id co
 	if err == nil {
 		results, err = act(c, req, []string{selector})
 	}
-	if err == nil {
-		for _, r := range results {
-			if r.GetError() != "" {
-				err = &frame.KindError{Kind: roost.ErrorKind(r.GetKind()), Text: r.GetError()}
-			}
+	changed := 0
+	for _, r := range results {
+		if changed += int(r.GetTasks()); err == nil && r.GetError() != "" {
+			err = &frame.KindError{Kind: roost.ErrorKind(r.GetKind()), Text: r.GetError()}
 		}
 	}
 	whole := id.Proc == condor.WholeCluster
 	switch {
+	case err == nil && changed == 0 && whole:
+		fmt.Fprintf(c.Stderr, "Couldn't find/%s all jobs in cluster %v\n", a.infinite, id)
+		return failure
+	case err == nil && changed == 0:
+		fmt.Fprintf(c.Stderr, "Job %v %s\n", id, a.notSo)
+		return failure
 	case err == nil && whole:
 		fmt.Fprintf(c.Stdout, "All jobs in cluster %v %s\n", id, a.several)
 		return 0

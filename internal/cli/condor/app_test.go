@@ -44,6 +44,7 @@ func testJobs() *clitest.FakeSchedd {
 		s.Exit = &wire.ExitStatus{Signal: 9, Cause: wire.Cause_CAUSE_MEMORY, Wall: 3e9}
 	})
 	add("10.pool", "ann", "removed", 0, func(s *wire.JobStatus) { s.Reason = "via condor_rm" })
+	f.Machines = clitest.SampleJobs().Machines
 	f.Jobs = []*wire.JobStatus{
 		{Id: "7.pool", Name: "sweep one", Owner: "ann", Array: true, Tasks: 4, State: "running"},
 		{Id: "8.pool", Name: "x", Owner: "bob", Tasks: 1, State: "suspended"},
@@ -82,7 +83,9 @@ func TestCondorCommands(t *testing.T) {
 		"condor_hold 7.2", "condor_hold 7", "condor_release 8 -reason now", "condor_rm -forcex 8.0", "condor_rm 8.1",
 		"condor_rm 999", "condor_rm 999.0", "condor_rm -constraint JobStatus==5", "condor_rm -constraint false",
 		"condor_rm -all", "condor_rm bob", "condor_rm -all 7", "condor_rm", "condor_hold -forcex 7", "condor_rm 0",
-		"condor_version", "condor_q -version",
+		"condor_version", "condor_q -version", "condor_status", "condor_status -compact -total", "condor_status n2",
+		"condor_status -constraint Cpus>1 -af Name Cpus LoadAvg", "condor_status -json -attributes Name,State",
+		"condor_status -nope",
 	} {
 		a, stdout, stderr := clitest.NewApp(t, dir, frame.WithCommonFlags(frame.MakeCommands(Entries())))
 		a.Dir = work

@@ -30,6 +30,8 @@ func ListCommand() *frame.Command {
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
 			hereFlag(),
 			&ucli.BoolFlag{Name: "history", Aliases: []string{"x"}, Usage: "also jobs that have ended"},
+			&ucli.StringFlag{Name: "ids", Usage: "list the jobs whose ids are in this `FILE`, ended or not, and name " +
+				"those that there are not; - is standard input"},
 			&ucli.BoolFlag{Name: "tasks", Aliases: []string{"t"}, Usage: "a line for each task"},
 			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` lines; 0 for all"},
 			frame.JSONFlag(),
@@ -41,6 +43,9 @@ func listJobs(c *frame.Invocation) error {
 	sel, err := selection(c)
 	if err != nil {
 		return err
+	}
+	if c.IsFlagSet("ids") {
+		return listIDs(c, sel)
 	}
 	sel.Mine = !c.Flag("all") && len(sel.Selectors) == 0
 	tasks := c.Flag("tasks") || (len(sel.Selectors) > 0 && frame.NamesOnlyTasks(sel.Selectors))
