@@ -52,41 +52,27 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestJoin holds the order of the command line's commands and of the file's, and the
-// lines that messages name.
-func TestJoin(t *testing.T) {
-	src := "executable = x\nqueue = 3\nfoo \\\nqueue 1\n# queue\nQueue 2 in (a)\nqueue\n"
-	text, err := SubmitCommandLine{Macros: []string{"A=1", "+B=2"}, Appended: []string{"x = 1"}}.Join(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "A=1\n+B=2\nexecutable = x\nqueue = 3\nfoo \\\nqueue 1\n# queue\nx = 1\nQueue 2 in (a)\nqueue\n"; text.
-		Text != want {
-		t.Errorf("got %q, want %q", text.Text, want)
-	}
-	for in, want := range map[string]string{"line 1: no": "command line: no", "line 3: no": "line 1: no",
-		"line 8: no": "command line: no", "line 9: no": "line 6: no", "no": "no"} {
-		if got := text.Place(in); got != want {
-			t.Errorf("Place(%q): got %q, want %q", in, got, want)
+// TestCheck holds which command lines and files do not go together.
+func TestCheck(t *testing.T) {
+	src := "executable = x\nqueue = 3\nfoo \\\nqueue 1\n# queue\n"
+	for _, test := range []struct {
+		line SubmitCommandLine
+		src  string
+		ok   bool
+	}{
+		{SubmitCommandLine{Macros: []string{"A=1", "+B=2"}, Appended: []string{"x = 1"}}, src + "Queue 2 in (a)\n",
+			true},
+		{SubmitCommandLine{}, src + "\tqueue", true},
+		{SubmitCommandLine{}, src, false},
+		{SubmitCommandLine{HasQueue: true}, src, true},
+		{SubmitCommandLine{HasQueue: true, Queue: "3"}, src + "queue", false},
+		{SubmitCommandLine{HasQueue: true, Queue: "3\nqueue"}, src, false},
+		{SubmitCommandLine{Appended: []string{"queue 5"}}, src + "queue", false},
+		{SubmitCommandLine{Macros: []string{"A=1\nqueue"}}, src + "queue", false},
+	} {
+		if err := test.line.Check(test.src); (err == nil) != test.ok {
+			t.Errorf("%+v and %q: got %v, want ok %v", test.line, test.src, err, test.ok)
 		}
-	}
-	for _, l := range []SubmitCommandLine{{HasQueue: true}, {Appended: []string{"queue 5"}},
-		{Macros: []string{"A=1\nqueue"}}} {
-		if text, err := l.Join(src); err == nil {
-			t.Errorf("%+v: got %q, want an error", l, text.Text)
-		}
-	}
-	text, err = SubmitCommandLine{HasQueue: true, Queue: "3", Appended: []string{"x = 1"}}.Join("executable = x\n")
-	if want := "executable = x\nx = 1\nqueue 3\n"; err != nil || text.Text != want {
-		t.Errorf("got %q, %v, want %q", text.Text, err, want)
-	}
-}
-
-func TestNotes(t *testing.T) {
-	got := Notes("# Made of a.\n#\n# Different here:\n#   line 4: log = x\n#       There is\n#       none.\n" +
-		"#   other\n\n#   job")
-	if want := "line 4: log = x: There is none.|other"; strings.Join(got, "|") != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes",
 		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
 		"pbs_hostn", "condor_dag_checker", "condor_submit", "condor_q", "condor_history", "condor_rm",
-		"condor_hold", "condor_release", "condor_version", "condor_status"} {
+		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait"} {
 		to := program
 		if frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"

@@ -15,6 +15,7 @@ func Entries() []frame.CommandEntry {
 		frame.Entry("condor_submit", submitCommand), frame.Entry("condor_q", queueCommand),
 		frame.Entry("condor_history", historyCommand), frame.Entry("condor_rm", removeCommand),
 		frame.Entry("condor_hold", holdCommand), frame.Entry("condor_release", releaseCommand),
+		frame.Entry("condor_wait", waitCommand),
 		frame.Entry("condor_status", statusCommand), frame.Entry("condor_version", versionCommand),
 	}
 }

@@ -1,9 +1,11 @@
 package condor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 
@@ -83,11 +85,10 @@ func runSubmit(c *frame.Invocation) error {
 	if err != nil {
 		return fail(c, err)
 	}
-	text, err := r.Join(string(src))
-	if err != nil {
+	if err := r.Check(string(src)); err != nil {
 		return fail(c, err)
 	}
-	list, translated, err := translateJobs(c, r.file, text)
+	list, translated, err := translateJobs(c, r, src)
 	if err != nil {
 		return err
 	}
@@ -103,24 +104,29 @@ func runSubmit(c *frame.Invocation) error {
 }
 
 // translateJobs makes jobs of a submit description, and prints what was not carried over.
-func translateJobs(c *frame.Invocation, file string, text condor.SubmitText) ([]submit.Job, string, error) {
-	shown := file
+func translateJobs(c *frame.Invocation, r submitRequest, src []byte) ([]submit.Job, string, error) {
+	shown, file := r.file, r.file
 	if file == "-" {
 		shown, file = "standard input", ""
-	}
-	result, err := translate.TranslateFile([]byte(text.Text), translate.SourceOptions{Name: file,
-		From: translate.Condor})
-	if err != nil {
-		return nil, "", fail(c, errors.New(shown+": "+text.Place(err.Error())))
-	}
-	for _, note := range condor.Notes(result.Text) {
-		fmt.Fprintf(c.Stderr, "WARNING: %s\n", document.PrintableText(shown+": "+text.Place(note)))
 	}
 	opts, err := c.SubmitOptions()
 	if err != nil {
 		return nil, "", fail(c, err)
 	}
-	opts.Filename = shown + " as a job file"
+	queue := r.Queue
+	if r.HasQueue && queue == "" {
+		queue = "1"
+	}
+	result, err := translate.TranslateFile(src, translate.SourceOptions{Name: file, From: translate.Condor,
+		Files: opts.Files, Dir: opts.Dir, Home: opts.Home, Environ: opts.Environ, Now: opts.Now, Seed: rand.Uint64(),
+		Macros: r.Macros, Append: r.Appended, DefaultQueue: queue, SeparateItems: !r.isTrial})
+	if err != nil {
+		return nil, "", fail(c, errors.New(shown+": "+err.Error()))
+	}
+	if isWrong := printNotes(c, shown, result.Notes); isWrong {
+		return nil, "", frame.ExitError(failure)
+	}
+	opts.Filename, opts.Items = shown+" as a job file", result.Items
 	list, err := jobfile.ParsedJobs(c, []byte(result.Text), opts)
 	if err != nil {
 		var status frame.ExitError
@@ -130,6 +136,25 @@ func translateJobs(c *frame.Invocation, file string, text condor.SubmitText) ([]
 		return nil, "", frame.ExitError(failure)
 	}
 	return list, result.Text, nil
+}
+
+// printNotes prints what is different or was not carried over as warnings, and mistakes
+// as errors. It reports whether there is one.
+func printNotes(c *frame.Invocation, shown string, notes []translate.Note) (isWrong bool) {
+	for _, n := range notes {
+		place, word := cmp.Or(n.File, shown), "WARNING"
+		if n.Line > 0 {
+			place += fmt.Sprintf(": line %d", n.Line)
+		}
+		if n.Source != "" {
+			place += ": " + n.Source
+		}
+		if n.Kind == translate.Mistake {
+			word, isWrong = "ERROR", true
+		}
+		fmt.Fprintf(c.Stderr, "%s: %s\n", word, document.PrintableText(place+": "+n.Reason))
+	}
+	return isWrong
 }
 
 // writeTrial writes the job file that would have been submitted.
