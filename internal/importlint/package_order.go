@@ -66,6 +66,7 @@ func packageOrders() []packageOrder {
 		{"internal/pbs/qstat", true},
 		{"internal/pbs/nodes", true},
 		{"internal/translate", true},
+		{"internal/submit/flowplan", true},
 		{"internal/sim/trace", true},
 		{"internal/sim/trace/lublin", true},
 		{"internal/plot", true},

@@ -67,7 +67,7 @@ func (b *jobBuilder) buildJob() {
 	b.taskReader().readTasks()
 	b.ad.SetString(roost.AttrMyType, "Job")
 	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
-	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
+	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.perJob()))
 	b.readPorts()
 	b.readAutoscale()
 	containerReader{b}.readContainer()

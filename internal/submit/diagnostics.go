@@ -12,6 +12,8 @@ import (
 type diagnosticExtra struct {
 	job  string          // job that the place is in
 	kind roost.ErrorKind // Invalid, or NoInput for a missing file
+	// the variable that has to be the same for all jobs; empty: none
+	needs string
 }
 
 // newDiagnostic returns a diagnostic. The summary says what is wrong, and the detail why

@@ -18,6 +18,9 @@ import (
 // is reported and ok is false.
 func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
 	p.hasUnreadFile = false
+	if ctx == p.root && p.needsVariables(expr) {
+		return cty.DynamicVal, false
+	}
 	v, diags, err := p.meter.evaluate(expr, ctx)
 	if err == (numberTooLarge{}) {
 		p.report(newDiagnostic(expr.Range().Ptr(), "a number becomes too large here",
@@ -203,7 +206,7 @@ func containsName(list []string, name string) bool {
 // isPerTask reports whether an expression may differ between tasks or their machines.
 func (p *fileParser) isPerTask(expr hclsyntax.Expression) bool {
 	for _, t := range p.freeReferences(expr) {
-		if r := t.RootName(); r == "task" || r == "each" || r == "port" {
+		if r := t.RootName(); r == "task" || r == "each" || r == "port" || p.isJobVariable(t) {
 			return true
 		}
 	}

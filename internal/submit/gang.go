@@ -15,7 +15,7 @@ const maxGang = 2048
 func (b resourceReader) readGang() {
 	const hint = "Write true for all tasks of the job, or how many of them start together."
 	if v, at, ok := b.constantValue("gang"); ok {
-		size := int64(b.tasks.count)
+		size := int64(b.tasks.perJob())
 		if v.Type() != cty.Bool {
 			size, ok = b.checkInteger(v, at, "gang", 1, maxGang, hint)
 		} else if !v.True() {
@@ -26,10 +26,10 @@ func (b resourceReader) readGang() {
 		case size > maxGang:
 			b.reportProblem(at, "the gang is too large",
 				fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
-		case int64(b.tasks.count)%size != 0:
+		case int64(b.tasks.perJob())%size != 0:
 			b.reportProblem(at, "the tasks are no whole number of gangs",
 				fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.",
-					b.tasks.count, size))
+					b.tasks.perJob(), size))
 		case b.body.Attributes["max_running"] != nil && size > 1:
 			b.reportProblem(at, "gang and max_running do not go together", "Remove one of them.")
 		case size > 1:
@@ -49,7 +49,7 @@ func (b resourceReader) readGang() {
 func (b resourceReader) readMPIGang() {
 	size, _ := b.ad.Int(roost.AttrGangSize)
 	if led, ok := b.constantBool("led"); ok && led {
-		if _, at, _ := b.constantValue("led"); size < 2 || size != int64(b.tasks.count) {
+		if _, at, _ := b.constantValue("led"); size < 2 || size != int64(b.tasks.perJob()) {
 			b.reportProblem(at, "led is for a gang of all tasks", "Write gang = true, and a count of 2 at least.")
 			return
 		}

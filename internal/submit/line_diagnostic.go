@@ -13,6 +13,20 @@ type LineDiagnostic struct {
 	Summary, Detail string
 }
 
+// LineDiagnostics returns the diagnostics of a job file without their sources.
+func LineDiagnostics(diags hcl.Diagnostics) []LineDiagnostic {
+	list := make([]LineDiagnostic, 0, len(diags))
+	for _, d := range diags {
+		l := LineDiagnostic{IsWarning: d.Severity != hcl.DiagError, Summary: d.Summary, Detail: d.Detail}
+		if at := d.Subject; at != nil {
+			l.File, l.Line, l.Column, l.Width = at.Filename, at.Start.Line, at.Start.Column,
+				max(1, at.End.Byte-at.Start.Byte)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
 // FormatLine formats a diagnostic for people, as [Format] does for those of job files.
 func FormatLine(l LineDiagnostic, width int, color bool) string {
 	d := newDiagnostic(nil, l.Summary, l.Detail)

@@ -83,7 +83,7 @@ func (b transferReader) readOutput(name, attr string) bool {
 		b.reportProblem(t.sourceRange, name+" is a directory",
 			fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
 		return false
-	case abs.isSameForAll() && b.tasks.count > 1 && where != "/dev/null" && !b.isMPIGang():
+	case abs.isSameForAll() && b.tasks.perJob() > 1 && where != "/dev/null" && !b.isMPIGang():
 		ext := path.Ext(s)
 		if !fixed {
 			s, ext = name+".${task.job}", ""
@@ -91,7 +91,7 @@ func (b transferReader) readOutput(name, attr string) bool {
 		b.reportProblem(t.sourceRange, "all tasks would write "+name+" to the same file",
 			fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
 		return false
-	case known && b.parser.options.Files != nil && where != "/dev/null":
+	case known && b.parser.options.Files != nil && !b.parser.options.LateFiles && where != "/dev/null":
 		if !b.checkParentExists(where, name, t.sourceRange) {
 			return false
 		}

@@ -50,6 +50,11 @@ func (b taskSetReader) readOverride(block *hclsyntax.Block, columns map[string][
 	if !ok {
 		return
 	}
+	for n, row := len(chosen), b.tasks.perJob(); row < b.tasks.count; row += b.tasks.perJob() {
+		for _, i := range chosen[:n] { // the same tasks of the other jobs
+			chosen = append(chosen, row+i)
+		}
+	}
 	for _, q := range quantities() {
 		if a := block.Body.Attributes[q.name]; a != nil && b.parser.checkNames(a.Expr, b.taskRoots()) {
 			if values, ok := b.resourceReader().readQuantity(q, a.Expr); ok {
@@ -119,10 +124,10 @@ func (b taskSetReader) baseColumn(attr string) []string {
 func (b taskSetReader) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	var list []int
 	add := func(first, last int64) bool {
-		if first < 0 || last >= int64(b.tasks.count) || first > last {
+		if first < 0 || last >= int64(b.tasks.perJob()) || first > last {
 			b.reportProblem(at, "there is no such task",
-				fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count,
-					b.tasks.count-1))
+				fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.perJob(),
+					b.tasks.perJob()-1))
 			return false
 		}
 		for i := first; i <= last; i++ {
@@ -155,7 +160,7 @@ func (b taskSetReader) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	case v.CanIterateElements() && !ty.IsMapType() && !ty.IsObjectType():
 		for it := v.ElementIterator(); it.Next(); {
 			_, x := it.Element()
-			n, ok := b.checkInteger(x, at, "a task", 0, int64(b.tasks.count)-1, overrideHint)
+			n, ok := b.checkInteger(x, at, "a task", 0, int64(b.tasks.perJob())-1, overrideHint)
 			if !ok || !add(n, n) {
 				return nil, false
 			}

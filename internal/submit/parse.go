@@ -62,8 +62,9 @@ type fileParser struct {
 	freeRefs      map[hclsyntax.Expression][]hcl.Traversal
 	checkedExprs  map[hclsyntax.Expression]bool
 	reportedOnce  map[string]bool
-	hasUnreadFile bool           // a function could not read a file
-	simPool       *simPoolParser // nil: a job file
+	hasUnreadFile bool                    // a function could not read a file
+	simPool       *simPoolParser          // nil: a job file
+	jobVariables  map[string]*jobVariable // variables that differ between jobs, see ParseOptions
 	diags         hcl.Diagnostics
 }
 

@@ -91,6 +91,10 @@ func (b programReader) setProgram(t taskText, arguments []taskText) {
 
 // setPrograms finds the program of each task.
 func (b programReader) setPrograms(t taskText) {
+	if name, ok := b.taskReader().deferredPiece(t); ok {
+		b.parser.report(deferredDiagnostic(t.sourceRange, name))
+		return
+	}
 	found, values := map[string]string{}, make([]string, b.tasks.count)
 	for i := range values {
 		name := b.taskReader().taskValue(t, i)
@@ -155,6 +159,13 @@ func (b programReader) findProgram(name string, at hcl.Range) (string, bool) {
 	}
 	if found := b.findOnPath(name); found != "" {
 		return found, true
+	}
+	if local := localName(name, where, iwd); b.parser.options.LateFiles && local == "" {
+		return where, true
+	} else if b.parser.options.LateFiles {
+		b.inputs = append(b.inputs, inputFile{sourcePath: fixedText(where, at), name: fixedText(local, at),
+			program: true})
+		return strings.Replace("./"+local, ".//", "./", 1), true
 	}
 	hint := fmt.Sprintf("Nothing is at %s.", where)
 	if !strings.Contains(name, "/") {

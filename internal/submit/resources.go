@@ -100,7 +100,7 @@ func (b resourceReader) readQuantity(q resourceQuantity, expr hclsyntax.Expressi
 		before := len(b.parser.diags)
 		s, ok := one(v)
 		if !ok && len(b.parser.diags) > before {
-			b.parser.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
+			b.parser.diags[before].Detail += fmt.Sprintf(" This is so for %s.", b.taskReader().label(i))
 		}
 		values = append(values, s)
 		return ok

@@ -28,6 +28,7 @@ func (p *fileParser) readVariables(blocks []*hclsyntax.Block) {
 			continue
 		}
 		values[name] = p.readVariable(b, name)
+		p.readJobVariable(b, name)
 	}
 	p.declared = values
 	for _, name := range sortedKeys(p.options.Vars) {
@@ -56,6 +57,13 @@ func (p *fileParser) readVariable(b *hclsyntax.Block, name string) cty.Value {
 		ty = t
 	}
 	text, given := p.options.Vars[name]
+	if v := p.options.Variables; v != nil && !given {
+		if values, ok := v.Column(name); ok {
+			text, given = values[0], true
+		} else if slices.Contains(v.Deferred, name) {
+			given = true
+		}
+	}
 	a := b.Body.Attributes["default"]
 	switch {
 	case given:

@@ -14,7 +14,8 @@ import (
 
 // taskSet says how many tasks a job has, and what each is for.
 type taskSet struct {
-	count   int
+	count   int // of all jobs
+	jobs    int // jobs with this ad; 0: one
 	array   bool
 	keys    []cty.Value // keys of for_each; nil without
 	values  []cty.Value
@@ -37,13 +38,14 @@ func (b taskSetReader) readTasks() {
 	b.tasks = taskSet{count: 1}
 	count, each, marks := b.body.Attributes["count"], b.body.Attributes["for_each"], b.body.Attributes["indexes"]
 	items := b.parser.options.Items[b.name]
+	defer b.repeatForVariables()
 	switch {
 	case items != nil && (count != nil || each != nil || marks != nil):
 		b.reportProblem(b.block.DefRange(), "the tasks of this job come from the command line",
 			"Remove count, for_each and indexes from the job.")
 		b.tasks.isInvalid = true
 	case items != nil:
-		b.tasks = taskSet{count: items.Rows, array: true, items: items}
+		b.tasks = taskSet{count: items.Rows, jobs: items.Jobs, array: items.Rows > max(1, items.Jobs), items: items}
 	case marks != nil && (count != nil || each != nil):
 		b.reportProblem(marks.NameRange, "indexes says how many tasks there are",
 			"Remove count and for_each: there is a task for each index, which is each.value in it.")
@@ -153,6 +155,33 @@ func (b taskSetReader) readIndexes(a *hclsyntax.Attribute) {
 	b.ad.SetString(roost.AttrArrayIndex, x.String())
 }
 
+// perJob returns the number of tasks of one job.
+func (s *taskSet) perJob() int { return s.count / max(1, s.jobs) }
+
+// label returns words about a row for messages.
+func (b taskSetReader) label(row int) string {
+	text := fmt.Sprintf("task %d", row%b.tasks.perJob())
+	t := b.tasks.items
+	if t == nil {
+		t = b.parser.options.Variables
+	}
+	switch {
+	case t == nil || t.Label == nil:
+		return text
+	case b.tasks.perJob() == 1:
+		return t.Label(row)
+	}
+	return text + " of " + t.Label(row/b.tasks.perJob())
+}
+
+// repeatForVariables makes the tasks those of a job for each row of Variables.
+func (b taskSetReader) repeatForVariables() {
+	if v := b.parser.options.Variables; v != nil && !b.tasks.isInvalid && b.tasks.jobs == 0 {
+		b.tasks.jobs = v.Rows
+		b.tasks.count *= v.Rows
+	}
+}
+
 // taskRoots returns the names that may differ between the tasks of this job.
 func (b taskSetReader) taskRoots(more ...string) []string {
 	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil || b.tasks.items != nil {
@@ -165,11 +194,14 @@ func (b taskSetReader) taskRoots(more ...string) []string {
 func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 	ctx := b.parser.root.NewChild()
 	ctx.Variables = map[string]cty.Value{
-		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i)),
-			"count": cty.NumberIntVal(int64(b.tasks.count))}),
+		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i % b.tasks.perJob())),
+			"count": cty.NumberIntVal(int64(b.tasks.perJob()))}),
 	}
+	b.parser.addVariables(ctx, i/b.tasks.perJob())
+	within := i % b.tasks.perJob()
 	if b.tasks.values != nil {
-		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[i], "value": b.tasks.values[i]})
+		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[within],
+			"value": b.tasks.values[within]})
 	}
 	if t := b.tasks.items; t != nil {
 		row := make(map[string]cty.Value, len(t.Names))
@@ -180,7 +212,7 @@ func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 			"value": cty.ObjectVal(row)})
 	}
 	if x := b.tasks.indexes; x != nil {
-		n := cty.NumberIntVal(int64(x.IndexOf(i)))
+		n := cty.NumberIntVal(int64(x.IndexOf(within)))
 		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": n, "value": n})
 	}
 	return ctx
@@ -189,8 +221,17 @@ func (b taskSetReader) taskScope(i int) *hcl.EvalContext {
 // forEachTask evaluates an expression for every task in order. It stops when use returns
 // false or there is no value.
 func (b taskSetReader) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
-	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) || b.refuseComputedPort(expr) {
+	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) || b.refuseComputedPort(expr) ||
+		b.refuseDeferred(expr) {
 		return false
+	}
+	if values, ok := b.itemColumn(expr); ok {
+		for i, text := range values {
+			if !use(i, cty.StringVal(text)) {
+				return false
+			}
+		}
+		return true
 	}
 	for i := range b.tasks.count {
 		before := len(b.parser.diags)
@@ -198,7 +239,7 @@ func (b taskSetReader) forEachTask(expr hclsyntax.Expression, use func(i int, v 
 		v, ok := b.parser.evaluate(expr, b.taskScope(i))
 		if !ok {
 			if len(b.parser.diags) > before && b.tasks.count > 1 {
-				b.parser.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
+				b.parser.diags[before].Detail += fmt.Sprintf(" This is so for %s.", b.label(i))
 			}
 			return false
 		}
@@ -207,6 +248,25 @@ func (b taskSetReader) forEachTask(expr hclsyntax.Expression, use func(i int, v 
 		}
 	}
 	return true
+}
+
+// itemColumn returns the values of an expression that is a member of the items.
+func (b taskSetReader) itemColumn(expr hclsyntax.Expression) ([]string, bool) {
+	if b.tasks.items == nil {
+		return nil, false
+	}
+	if t, ok := expr.(*hclsyntax.TemplateWrapExpr); ok {
+		expr = t.Wrapped
+	}
+	e, ok := expr.(*hclsyntax.ScopeTraversalExpr)
+	if !ok || len(e.Traversal) != 3 || e.Traversal.RootName() != "each" {
+		return nil, false
+	}
+	if first, _ := traversalStepName(e.Traversal, 1); first != "value" {
+		return nil, false
+	}
+	name, _ := traversalStepName(e.Traversal, 2)
+	return b.tasks.items.Column(name)
 }
 
 // refuseComputedJobNumber reports task.job in a computation: a job has no number before

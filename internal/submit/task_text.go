@@ -71,11 +71,15 @@ func (b taskSetReader) taskValue(t taskText, i int) string {
 		case "":
 			s.WriteString(piece.fixed)
 		case taskIndex:
-			s.WriteString(strconv.Itoa(i))
+			s.WriteString(strconv.Itoa(i % b.tasks.perJob()))
 		case arrayIndex:
-			s.WriteString(strconv.Itoa(b.tasks.indexes.IndexOf(i)))
+			s.WriteString(strconv.Itoa(b.tasks.indexes.IndexOf(i % b.tasks.perJob())))
 		default: // few columns: a search is as fast as a map
 			c := slices.IndexFunc(b.columns, func(c TaskColumn) bool { return c.Name == piece.column })
+			if c < 0 { // known when the job begins
+				s.WriteString("$(" + piece.column + ")")
+				continue
+			}
 			s.WriteString(b.columns[c].Values[i])
 		}
 	}
@@ -136,13 +140,16 @@ func (b taskSetReader) readText(expr hclsyntax.Expression, what string) (taskTex
 // needs no computation.
 func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
 	first, _ := traversalStepName(e.Traversal, 1)
-	if e.Traversal.RootName() == "port" {
+	switch e.Traversal.RootName() {
+	case "port":
 		return b.portReference(e)
+	case "var":
+		return b.variableReference(e, what)
 	}
 	if e.Traversal.RootName() == "task" {
 		switch first {
 		case "count":
-			return fixedText(strconv.Itoa(b.tasks.count), e.Range()), true
+			return fixedText(strconv.Itoa(b.tasks.perJob()), e.Range()), true
 		case "job":
 			return taskText{[]textPiece{{column: jobSequence}}, e.Range()}, true
 		}
@@ -187,6 +194,9 @@ func (b taskSetReader) columnReference(e *hclsyntax.ScopeTraversalExpr, what str
 		}
 		values[i] = s
 	}
+	if b.tasks.jobs > 1 {
+		values = slices.Repeat(values, b.tasks.jobs)
+	}
 	name := b.addColumn(columnNameOf(e.Traversal), b.parser.sourceText(e.Range()), values)
 	return taskText{[]textPiece{{column: name}}, e.Range()}, true
 }
@@ -198,6 +208,9 @@ func (b taskSetReader) itemReference(e *hclsyntax.ScopeTraversalExpr, first stri
 		return taskText{[]textPiece{{column: taskIndex}}, e.Range()}, true
 	}
 	name, _ := traversalStepName(e.Traversal, 2)
+	if slices.Contains(b.tasks.items.Deferred, name) {
+		return taskText{[]textPiece{{column: name}}, e.Range()}, true
+	}
 	values, ok := b.tasks.items.Column(name)
 	if !ok || len(e.Traversal) != 3 {
 		b.reportProblem(e.Range(), "the items do not have this", "There are: "+

@@ -216,7 +216,7 @@ func (b transferReader) checkEachFile(t taskText, what string, exec bool) bool {
 	if b.refuseJobNumber(t, "an "+what) {
 		return false
 	}
-	if b.parser.options.Files == nil {
+	if b.parser.options.Files == nil || b.parser.options.LateFiles {
 		return true
 	}
 	from := b.programReader().absoluteFromJob(t)
@@ -238,7 +238,7 @@ func (b transferReader) checkEachFile(t taskText, what string, exec bool) bool {
 		seen[where] = true
 		if d := b.fileDiagnostic(where, what, t.sourceRange, exec); d != nil {
 			if n > 1 {
-				d.Detail += fmt.Sprintf(" It is that of task %d.", i)
+				d.Detail += fmt.Sprintf(" It is that of %s.", b.taskReader().label(i))
 			}
 			b.parser.report(d)
 			return false

@@ -137,8 +137,8 @@ func (f *condorSubmitFile) noteUnused() {
 		if f.usedAsMacro[key] {
 			continue
 		}
-		if s.isAttribute {
-			continue // became a label
+		if s.isAttribute || s.line == 0 {
+			continue // it became a label, or is given for many descriptions
 		}
 		if why, ok := unsupportedCondorCommands()[key]; ok {
 			if why != "" {
@@ -160,7 +160,7 @@ func (f *condorSubmitFile) queueJob(line int, source, rest string, items []strin
 	at := submitSetting{line: line, source: source, file: f.included}
 	rest = f.expandForReader(at, strings.TrimSpace(rest))
 	carried, before := f.carried, f.tasksBefore
-	q := f.buildJob(at, rest, items, f.options.SeparateItems)
+	q := f.buildJob(at, rest, items, f.options.SeparateItems || f.options.Nodes != nil)
 	if q.rows.needsObject && !q.rows.isObject {
 		f.carried, f.tasksBefore = carried, before
 		f.jobs = f.jobs[:len(f.jobs)-1]
@@ -176,6 +176,7 @@ func (f *condorSubmitFile) buildJob(at submitSetting, rest string, items []strin
 	q := &condorJob{condorSubmitFile: f, line: at.line, source: at.source, job: newJob(), jobsPerItem: 1, current: at,
 		rows: newItemRows(isObject), expansionBudget: maxExpansion,
 		random: f.options.Seed + uint64(f.queued)}
+	q.rows.addNodes(f.options.Nodes)
 	q.parseQueueCommand(rest, items)
 	f.jobs = append(f.jobs, q.job)
 	q.setName()
@@ -229,7 +230,9 @@ func (q *condorJob) parseNumber(s submitSetting) (int, bool) {
 				return int(f), true
 			}
 		}
-		q.noteCommandLost(s, fmt.Sprintf("%s wants a number here, not an expression.", s.name))
+		if !q.needNodes(q.expandMacros(s.value)) {
+			q.noteCommandLost(s, fmt.Sprintf("%s wants a number here, not an expression.", s.name))
+		}
 		return 0, false
 	}
 	return n, true

@@ -23,8 +23,9 @@ func (q *condorJob) carryOver(do func(s submitSetting), names ...string) {
 
 // fixedValue returns the value of a command that is the same for all jobs.
 func (q *condorJob) fixedValue(s submitSetting) (string, bool) {
-	text, ok := q.expandMacros(s.value).fixedText()
-	if !ok {
+	t := q.expandMacros(s.value)
+	text, ok := t.fixedText()
+	if !ok && !q.needNodes(t) {
 		q.noteCommandMistake(s, s.name+" is the same for all jobs of a queue command here. Write a queue command for "+
 			"each value.")
 	}
@@ -174,6 +175,9 @@ func (q *condorJob) setEnvironment(s submitSetting) {
 	}
 	for _, t := range list {
 		name, rest, ok := strings.Cut(t[0].fixed, "=")
+		if !ok && q.needNodes(t) {
+			continue
+		}
 		if !ok || t[0].expr != "" || !identifier().MatchString(name) {
 			q.noteCommandMistake(s, "One of these is no NAME=value.")
 			continue

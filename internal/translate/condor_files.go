@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"errors"
 	"strings"
 )
 
@@ -41,33 +42,45 @@ func (q *condorJob) setInputs(s submitSetting) {
 	if p, ok := q.commandValue("preserve_relative_paths"); ok {
 		preserved = parseBool(p.value)
 	}
-	var list []string
-	for _, f := range strings.Split(q.flatText(s.value, 0), ",") {
-		f = strings.Trim(strings.TrimSpace(f), `"`)
+	base, hasBase := q.jobDirectory()
+	isMoved := false
+	input := func(values []string) (string, error) {
+		f := values[0]
 		switch {
-		case f == "":
-			continue
 		case strings.Contains(f, "://"):
-			q.noteCommandLost(s, "URLs are not fetched. Let the program do it.")
-			continue
+			return "", errors.New("URLs are not fetched; let the program do it")
 		case len(f) > 1 && strings.HasSuffix(f, "/"):
 			q.noteDifferenceAt(s, "A directory is brought as it is, with its name; with a / at the end "+
 				"HTCondor brings what is in it.")
 			f = strings.TrimRight(f, "/")
 		}
-		if t := q.assembleText(f); strings.Contains(f, "/") && t[0].expr == "" && !strings.HasPrefix(f, "/") &&
-			!strings.HasPrefix(f, "~") && !preserved {
-			if q.options.Dir == "" {
-				q.noteDifferenceAt(s, "A file has the same name on the machine as here; HTCondor takes "+
-					"the last element of the name.")
-			} else if base, ok := q.jobDirectory(); ok {
-				f = base + "/" + f
-				if q.job.settings["transfer"] == "" {
-					q.job.setText("transfer", "always")
-				}
-			}
+		switch {
+		case !strings.Contains(f, "/") || f[0] == '/' || f[0] == '~' || preserved:
+		case q.options.Dir == "":
+			q.noteDifferenceAt(s, "A file has the same name on the machine as here; HTCondor takes "+
+				"the last element of the name.")
+		case hasBase:
+			f, isMoved = base+"/"+f, true
 		}
-		list = append(list, q.assembleText(f).hclSource())
+		return f, nil
+	}
+	var list []string
+	for _, f := range strings.Split(q.flatText(s.value, 0), ",") {
+		if f = strings.Trim(strings.TrimSpace(f), `"`); f == "" {
+			continue
+		}
+		text, err := q.deriveText("input", []string{f}, false, input)
+		switch {
+		case err == errNotComputed:
+			text = f
+		case err != nil:
+			q.noteCommandLost(s, err.Error()+".")
+			continue
+		}
+		list = append(list, q.assembleText(text).hclSource())
+	}
+	if isMoved && q.job.settings["transfer"] == "" {
+		q.job.setText("transfer", "always")
 	}
 	if len(list) > 0 {
 		q.job.setSource("inputs", listSource(list))
@@ -107,6 +120,8 @@ func (q *condorJob) setRemaps(s submitSetting) {
 		to = strings.TrimSpace(to)
 		switch {
 		case strings.TrimSpace(pair) == "":
+			continue
+		case !fixed && q.needNodes(q.assembleText(strings.TrimSpace(from))):
 			continue
 		case !ok || !fixed || name == "" || to == "":
 			q.noteCommandLost(s, "One of these is no NAME = NEW_NAME.")

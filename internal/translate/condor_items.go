@@ -103,11 +103,7 @@ func (q *condorJob) setItemRows(s itemSource, rows []string) {
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
 		if strings.Contains(r, "$") && s.inline {
-			text, ok := q.expandMacros(r).fixedText()
-			if !ok {
-				q.noteMistake(q.line, q.source, "The items cannot depend on a job, as "+shownLine(r)+" does.")
-			}
-			r = text
+			r = q.expandForReader(q.current, r)
 		}
 		cells[i] = []string{r}
 		if len(q.itemNames) > 1 {
@@ -151,7 +147,7 @@ func (q *condorJob) bindItems(cells [][]string) {
 		q.itemVariables[strings.ToLower(n)] = expr
 		q.rows.taken[strings.ToLower(memberName(n))] = true
 		if cells != nil {
-			q.rows.values[expr] = func(row int) string { return cell(cells[row/q.jobsPerItem], k) }
+			q.rows.values[expr] = func(row int) string { return cell(cells[row%q.rows.perNode/q.jobsPerItem], k) }
 		}
 	}
 }

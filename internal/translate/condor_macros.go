@@ -28,7 +28,11 @@ func (f *condorSubmitFile) expandForReader(at submitSetting, s string) string {
 	}
 	q := &condorJob{condorSubmitFile: f, line: at.line, source: at.source, current: at, job: newJob(), isReader: true,
 		expansionBudget: maxExpansion, rows: newItemRows(false), random: f.options.Seed}
-	out, _ := q.expandMacros(s).fixedText()
+	t := q.expandMacros(s)
+	out, ok := t.fixedText()
+	if !ok && !f.needNodes(t) {
+		f.addNote(at.note(Mistake, "What is known only when a node begins cannot be used here."))
+	}
 	return out
 }
 
@@ -262,6 +266,7 @@ func (q *condorJob) assembleText(s string) templateText {
 		case part == "cluster":
 			out = appendJobNumber(out)
 		default:
+			q.rows.used[part] = true
 			out = append(out, templatePiece{expr: part})
 		}
 	}

@@ -124,6 +124,9 @@ func (q *condorJob) setLabels() {
 			q.noteDifferenceAt(s, "It becomes a label, a text for people and scripts: nothing is decided by it.")
 			continue
 		}
+		if q.needNodes(t) {
+			continue
+		}
 		q.noteCommandLost(s, fmt.Sprintf("%s cannot be a label, which is a text that all tasks share.",
 			shownLine(s.name)))
 	}

@@ -92,7 +92,11 @@ func (q *condorJob) setTasks() {
 	q.isSeveral = q.jobsPerItem > 1 || q.itemCount != 1
 	q.rows.count = -1
 	if q.itemCount >= 0 {
-		q.rows.count = q.itemCount * q.jobsPerItem
+		q.rows.perNode = q.itemCount * q.jobsPerItem
+		q.rows.count = q.rows.perNode
+		if q.rows.nodes != nil {
+			q.rows.count *= q.rows.nodes.Rows
+		}
 	}
 	switch {
 	case q.rows.isTable(): // finishItems does it
@@ -122,7 +126,7 @@ func (q *condorJob) setTasks() {
 		q.noteDifference(q.line, q.source,
 			"$(Process) counts on over all queue commands of a submit description; here it counts from 0 in each job.")
 	}
-	q.rows.values[q.job.index] = func(row int) string { return strconv.Itoa(row + offset) }
+	q.rows.values[q.job.index] = func(row int) string { return strconv.Itoa(row%q.rows.perNode + offset) }
 	if q.itemCount < 0 {
 		q.tasksBefore = -1
 	} else if q.tasksBefore >= 0 {

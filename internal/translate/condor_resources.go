@@ -107,7 +107,8 @@ func (q *condorJob) setSize(name string, s submitSetting, unit roost.Bytes, word
 	value := func(texts []string) (string, error) {
 		text := strings.TrimSpace(texts[0])
 		n, ok := parseSize(text, unit)
-		if v, err := evaluateText(text); !ok && err == nil { // as in 2 * 1024
+		if !ok { // as in 2 * 1024
+			v, _ := evaluateText(text)
 			var f float64
 			if f, ok = v.Number(); ok && f > 0 && f < 1<<40 {
 				n = roost.Bytes(f * float64(unit))

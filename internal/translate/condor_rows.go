@@ -12,7 +12,9 @@ import (
 
 // itemRows are the jobs of a queue command, and what differs between them.
 type itemRows struct {
-	count       int // number of jobs; -1: known when the job file is read
+	count       int // number of jobs, of all nodes; -1: known when the job file is read
+	nodes       *jobspec.ItemTable
+	perNode     int // jobs of a node
 	isObject    bool
 	needsObject bool                          // some values are computed by the translation
 	values      map[string]func(r int) string // by expression: the value for a row
@@ -26,6 +28,23 @@ func newItemRows(isObject bool) *itemRows {
 		taken: map[string]bool{}}
 }
 
+// addNodes adds what differs between the nodes of a flow.
+func (r *itemRows) addNodes(nodes *jobspec.ItemTable) {
+	r.perNode = 1
+	if nodes == nil {
+		return
+	}
+	r.nodes = nodes
+	for i, name := range nodes.Names {
+		values := nodes.Columns[i]
+		r.taken[strings.ToLower(name)] = true
+		r.values[memberPrefix+name] = func(row int) string { return values[row/r.perNode] }
+	}
+	for _, name := range nodes.Deferred {
+		r.taken[strings.ToLower(name)] = true
+	}
+}
+
 // isTable reports whether the items become a table of their own.
 func (r *itemRows) isTable() bool { return r.isObject && r.count >= 0 }
 
@@ -34,7 +53,6 @@ func (r *itemRows) mark(expr string) string {
 	if _, err := strconv.Atoi(expr); err == nil {
 		return expr
 	}
-	r.used[expr] = true
 	return exprMark + expr + exprMark
 }
 
@@ -91,8 +109,8 @@ func (q *condorJob) deriveText(name string, parts []string, differs bool,
 		}
 		s, err := f(values)
 		if err != nil {
-			if len(all) > 1 {
-				err = fmt.Errorf("job %d: %w", row, err)
+			if label := q.rows.label(row); label != "" {
+				err = fmt.Errorf("%s: %w", label, err)
 			}
 			return "", err
 		}
@@ -107,6 +125,18 @@ func (q *condorJob) deriveText(name string, parts []string, differs bool,
 	q.rows.derived.Add(strings.TrimPrefix(expr, memberPrefix), all)
 	q.rows.values[expr] = func(row int) string { return all[row] }
 	return q.rows.mark(expr), nil
+}
+
+// label returns words about a row for messages; empty if there is one.
+func (r *itemRows) label(row int) string {
+	text := ""
+	if r.perNode > 1 {
+		text = fmt.Sprintf("job %d", row%r.perNode)
+	}
+	if r.nodes == nil || r.nodes.Label == nil {
+		return text
+	}
+	return strings.TrimPrefix(text+" of ", " of ") + r.nodes.Label(row/r.perNode)
 }
 
 // text returns a text for one row. ok is false if it is not known.
@@ -142,7 +172,7 @@ func (q *condorJob) stepText() string {
 	default:
 		expr = "each.value.step"
 	}
-	q.rows.values[expr] = func(row int) string { return strconv.Itoa(row % q.jobsPerItem) }
+	q.rows.values[expr] = func(row int) string { return strconv.Itoa(row % q.rows.perNode % q.jobsPerItem) }
 	return q.rows.mark(expr)
 }
 
@@ -163,10 +193,11 @@ func (q *condorJob) itemIndexText() string {
 		expr = fmt.Sprintf("floor(task.index / %d)", q.jobsPerItem)
 	}
 	q.rows.values[expr] = func(row int) string {
-		if n := row / q.jobsPerItem; n < len(q.itemNumbers) {
-			return strconv.Itoa(q.itemNumbers[n])
+		n := row % q.rows.perNode / q.jobsPerItem
+		if n < len(q.itemNumbers) {
+			n = q.itemNumbers[n]
 		}
-		return strconv.Itoa(row / q.jobsPerItem)
+		return strconv.Itoa(n)
 	}
 	return q.rows.mark(expr)
 }
@@ -177,12 +208,22 @@ func (q *condorJob) finishItems() {
 		return
 	}
 	table := &jobspec.ItemTable{Rows: q.rows.count}
+	if q.rows.nodes != nil {
+		table.Jobs, table.Deferred, table.Label = q.rows.nodes.Rows, q.rows.nodes.Deferred, q.rows.nodes.Label
+		q.job.items = table
+	}
 	for expr := range q.rows.used {
 		name, isMember := strings.CutPrefix(expr, memberPrefix)
 		if !isMember {
 			continue
 		}
 		values, ok := q.rows.derived.Column(name)
+		if !ok && q.rows.nodes != nil && q.rows.perNode == 1 {
+			values, ok = q.rows.nodes.Column(name)
+		}
+		if !ok && q.rows.values[expr] == nil {
+			continue // known when the node begins
+		}
 		if !ok {
 			values = make([]string, table.Rows)
 			for row := range values {
@@ -192,6 +233,7 @@ func (q *condorJob) finishItems() {
 		table.Add(name, values)
 	}
 	switch {
+	case q.rows.nodes != nil:
 	case len(table.Names) == 0 && q.rows.count > 1:
 		q.job.setInt("count", q.rows.count)
 		q.job.small = map[string]string{"count": "2"}

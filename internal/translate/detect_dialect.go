@@ -63,6 +63,9 @@ var (
 	)
 )
 
+// Detect returns the dialect of a text, or "".
+func Detect(text string) Dialect { return detectDialect(text) }
+
 // detectDialect returns the dialect of a text, or "".
 func detectDialect(text string) Dialect {
 	slurm, pbs := len(slurmLine().FindAllString(text, -1)), len(pbsLine().FindAllString(text, -1))

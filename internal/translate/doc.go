@@ -20,6 +20,7 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -80,6 +81,26 @@ type TranslatedFile struct {
 	Notes       []Note
 	// by job, the rows that its for_each lacks, see SourceOptions.SeparateItems
 	Items map[string]*jobspec.ItemTable
+	// columns of SourceOptions.Nodes that have to be the same for all nodes of one call.
+	// With any, nothing else here means anything
+	Needed  []string
+	origins []lineOrigin
+}
+
+// lineOrigin says where some lines of the result come from.
+type lineOrigin struct {
+	from, to int
+	origin   Note
+}
+
+// Origin returns the line of the original that a line of Text comes from.
+func (f *TranslatedFile) Origin(line int) (Note, bool) {
+	for _, o := range f.origins {
+		if line >= o.from && line <= o.to {
+			return o.origin, true
+		}
+	}
+	return Note{}, false
 }
 
 // TranslateFile translates one file. Its errors wrap ErrNothing if the text has no job,
@@ -112,7 +133,45 @@ func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 	if err != nil {
 		return TranslatedFile{}, err
 	}
+	if len(t.needed) > 0 {
+		return TranslatedFile{Needed: t.needed}, nil
+	}
+	t.passVariables()
 	return t.verify()
+}
+
+// passVariables makes the variables of nodes environment variables of a script.
+func (t *fileTranslation) passVariables() {
+	if t.options.Nodes == nil || t.from == Condor {
+		return
+	}
+	for _, name := range t.options.Nodes.Names {
+		for _, j := range t.jobs {
+			j.addToMap("environment", name, quotedExpr("var."+name))
+		}
+	}
+}
+
+// quotedExpr is the source of a text that is the value of an expression.
+func quotedExpr(expr string) string { return templateText{{expr: expr}}.hclSource() }
+
+// needNodes records the columns of nodes in a text that has to be the same for all. It
+// reports whether there are any.
+func (t *fileTranslation) needNodes(text templateText) bool {
+	found := false
+	for _, p := range text {
+		name, ok := strings.CutPrefix(p.expr, memberPrefix)
+		if !ok || t.options.Nodes == nil {
+			continue
+		}
+		if _, ok = t.options.Nodes.Column(name); !ok {
+			continue
+		}
+		if found = true; !slices.Contains(t.needed, name) {
+			t.needed = append(t.needed, name)
+		}
+	}
+	return found
 }
 
 // fileTranslation is the state of translating one file.
@@ -124,6 +183,7 @@ type fileTranslation struct {
 	notes   []Note
 	carried int
 	request requestSize
+	needed  []string // see TranslatedFile.Needed
 	// the included file that is being read; empty: the file itself
 	included string
 }

@@ -27,7 +27,16 @@ type SourceOptions struct {
 	// The items of queue commands are in TranslatedFile.Items, and not in the text. It is
 	// shorter then, and needs no second look at files.
 	SeparateItems bool
+
+	// What differs between the nodes of a flow: a row for each node. Macros and Append
+	// refer to it by Reference. The rows of Items are then those of one node after the
+	// other. A script of another system has it as environment variables.
+	Nodes *jobspec.ItemTable
 }
+
+// Reference returns what stands for a column of SourceOptions.Nodes in the value of a
+// macro.
+func Reference(column string) string { return exprMark + memberPrefix + column + exprMark }
 
 // NoteKind says how serious a note is.
 type NoteKind uint8

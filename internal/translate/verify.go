@@ -19,10 +19,11 @@ func (t *fileTranslation) verify() (TranslatedFile, error) {
 	for range 40 * len(jobs) {
 		out, where := t.writeFile(true)
 		_, diags := submit.ParseFile([]byte(out), submit.ParseOptions{Filename: "job.hcl", Dir: "/", Home: "/",
-			User: "user", Environ: environ, Now: time.Unix(0, 0).UTC(), Items: t.firstItems()})
+			User: "user", Environ: environ, Now: time.Unix(0, 0).UTC(), Items: t.firstItems(),
+			Variables: t.nodeVariables(2)})
 		if !diags.HasErrors() {
-			out, _ = t.writeFile(false)
-			return t.newResult(out), nil
+			out, where = t.writeFile(false)
+			return t.newResult(out, where), nil
 		}
 		removed := false
 		for _, d := range diags {
@@ -83,7 +84,7 @@ func settingNames() []string {
 	return names
 }
 
-func (t *fileTranslation) newResult(out string) TranslatedFile {
+func (t *fileTranslation) newResult(out string, where []map[string][2]int) TranslatedFile {
 	r := TranslatedFile{Text: out, From: t.from, Jobs: len(t.jobs), CarriedOver: t.carried, Notes: t.notes}
 	for _, n := range t.notes {
 		if n.Kind == Different {
@@ -92,7 +93,12 @@ func (t *fileTranslation) newResult(out string) TranslatedFile {
 			r.Lost++
 		}
 	}
-	for _, j := range t.jobs {
+	for i, j := range t.jobs {
+		for name, lines := range where[i] {
+			if o := j.origins[name]; o.Line > 0 {
+				r.origins = append(r.origins, lineOrigin{lines[0], lines[1], o})
+			}
+		}
 		if j.items != nil {
 			if r.Items == nil {
 				r.Items = map[string]*jobspec.ItemTable{}
@@ -101,6 +107,14 @@ func (t *fileTranslation) newResult(out string) TranslatedFile {
 		}
 	}
 	return r
+}
+
+// nodeVariables are the variables of a script of another system, with the first rows.
+func (t *fileTranslation) nodeVariables(rows int) *jobspec.ItemTable {
+	if t.options.Nodes == nil || t.from == Condor {
+		return nil
+	}
+	return t.options.Nodes.Slice(0, min(rows, t.options.Nodes.Rows))
 }
 
 // firstItems are the first rows of the items of all jobs, which are enough for verify.
@@ -113,7 +127,13 @@ func (t *fileTranslation) firstItems() map[string]*jobspec.ItemTable {
 		if all == nil {
 			all = map[string]*jobspec.ItemTable{}
 		}
+		jobs := j.items.Jobs
+		size := j.items.Rows / max(1, jobs)
 		all[j.name] = j.items.Slice(0, min(2, j.items.Rows))
+		if jobs > 0 {
+			all[j.name] = j.items.Slice(0, size)
+			all[j.name].Jobs = 1
+		}
 	}
 	return all
 }
@@ -134,6 +154,12 @@ func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	t.writeNotes(w, true, "Not carried over:")
 	t.writeNotes(w, false, "Different here:")
 	t.writeVariables(w)
+	if v := t.nodeVariables(0); v != nil {
+		w.writeLine("")
+		for _, name := range v.Names {
+			w.writeLine("variable " + quotedText(name) + " {}")
+		}
+	}
 	where := make([]map[string][2]int, len(t.jobs))
 	for i, j := range t.jobs {
 		w.writeLine("")

@@ -6,6 +6,12 @@ type ItemTable struct {
 	Names   []string   // identifiers, which differ in more than case
 	Columns [][]string // by name: a value for each row
 	Rows    int
+	// the rows are those of so many jobs, which have one ad; 0: of one job. Rows is a
+	// multiple of it
+	Jobs int
+	// names that have a value only when the job begins: texts refer to them as to columns
+	Deferred []string
+	Label    func(job int) string // a name of one of Jobs for messages, as in "node A"
 }
 
 // Column returns the values of a name. The list must not be changed.
@@ -25,7 +31,8 @@ func (t *ItemTable) Add(name string, values []string) {
 
 // Slice returns the rows from low to high-1. It shares the values with t.
 func (t *ItemTable) Slice(low, high int) *ItemTable {
-	part := &ItemTable{Names: t.Names, Columns: make([][]string, len(t.Columns)), Rows: high - low}
+	part := &ItemTable{Names: t.Names, Columns: make([][]string, len(t.Columns)), Rows: high - low,
+		Deferred: t.Deferred}
 	for i, c := range t.Columns {
 		part.Columns[i] = c[low:high]
 	}

@@ -34,13 +34,19 @@ type ParseOptions struct {
 	User     string            // login name
 	Environ  []string          // environment of the submitter as "NAME=value", for getenv
 	Files    FileAccess        // access to files; nil: none is accessed, and every file counts as present
+	// files may be missing: they are there when the jobs begin
+	LateFiles bool
 	// with Files nil: file() and files() are errors; otherwise their results are unknown
 	RefuseFiles bool
 	// by label of a job: its items, which are each.value; a job with items has no count,
 	// for_each or indexes
-	Items    map[string]*ItemTable
-	Now      time.Time   // for start_after; its location is the user's time zone
-	Defaults JobDefaults // zero fields are taken from StandardDefaults
+	Items map[string]*ItemTable
+	// variables that differ between jobs with one ad: a row for each job. Variable
+	// blocks of their names have these values.
+	// Columns have the tasks of one job after the other
+	Variables *ItemTable
+	Now       time.Time   // for start_after; its location is the user's time zone
+	Defaults  JobDefaults // zero fields are taken from StandardDefaults
 }
 
 // FileAccess gives access to the submitter's files with the submitter's rights. Paths are
