@@ -77,6 +77,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Events ./internal/sim/pool
 	$(GO) test -run '^$$' -bench Build -benchtime 5x ./internal/image
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/submit/dag
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./internal/submit/flowplan
 
 .PHONY: bench-peers
 bench-peers: build ## measure HTCondor, Slurm and Grid Engine beside Roost: installs them into a chroot (Debian, as root); FLAGS=-quick to try
