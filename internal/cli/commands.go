@@ -28,7 +28,7 @@ func entries() []frame.CommandEntry {
 	all := []frame.CommandEntry{
 		frame.Entry("submit", jobfile.SubmitCommand), frame.Entry("run", jobfile.RunCommand),
 		frame.Entry("translate", translation.TranslateCommand),
-		nodeEntry("flow", frame.GroupRun, "check and draw DAG files, whose jobs run in an order"),
+		nodeEntry("flow", frame.GroupRun, "run DAG files, whose jobs run in an order"),
 		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
 		frame.Entry("fetch", storedfiles.FetchCommand),

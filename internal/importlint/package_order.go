@@ -54,7 +54,7 @@ func packageOrders() []packageOrder {
 		{"startd/health", true},
 		{"startd/desktop", true},
 		{"startd/starter/proto", true},
-		{"internal/pmi", true},
+		{"startd/pmi", true},
 		{"internal/image/erofs", true},
 		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},
@@ -164,7 +164,6 @@ func packageOrders() []packageOrder {
 		{"schedd/transfer", false},
 		{"schedd/usagewindow", true},
 		{"schedd/api", false},
-		{"startd/ranks", false},
 		{"startd/starter", false},
 		{"startd/starterclient", false},
 		{"startd/shell", false},
@@ -238,7 +237,6 @@ func packageOrders() []packageOrder {
 		{"cmd/roost-node", false},
 		{"cmd/roost-pam", false}, // built with the tag pam alone
 		{"cmd/roost-sim", false},
-		{"cmd/roost-ranks", false},
 		{"cmd/roost-starter", false},
 		{"cmd/roost-web", false},
 

@@ -109,7 +109,7 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 		q.countRestoreFailure(j, e.Index, r.Checkpoints)
 		q.requeueInterrupted(j, e, r, x.Reason)
 	case eventlog.CauseLaunch:
-		if j.spec.FromQsub { // whose users wait for its end, and look there for what was wrong
+		if j.spec.FromQsub || j.spec.SubmitNodeTask { // somebody waits for its end, and looks there
 			r.MachineFailures = 0
 			q.dropAllImages(j, e.Index)
 			q.completeTask(j, e.Index, true)

@@ -159,7 +159,7 @@ func (f JobFilter) passes(j *job) bool {
 func (q *jobTable) NewestJob(owner string) (roost.JobID, bool) {
 	var last uint64
 	for seq, j := range q.jobs {
-		if j.submission.owner == owner {
+		if j.submission.owner == owner && j.part == nil { // which its user has not submitted
 			last = max(last, seq)
 		}
 	}

@@ -318,6 +318,9 @@ func (q statusView) task(j *job, i int) TaskStatus {
 		}
 	}
 	t.Reason, t.SuspendedBy = j.stateReason(i), j.suspendedBy(i)
+	if runsFlow(j) {
+		t.State = roost.Running
+	}
 	if t.Reason == "" && t.State == roost.Idle && j.spec.Inside.Alloc != 0 {
 		t.Reason = q.insideReason(j, i)
 	} else if t.Reason == "" && j.spec.IsAlloc && t.State == roost.Running {

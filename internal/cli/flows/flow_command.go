@@ -3,6 +3,7 @@ package flows
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -18,27 +19,52 @@ import (
 // FlowCommand returns roost flow: check DAG files and draw them.
 func FlowCommand() *frame.Command {
 	return &frame.Command{
-		Name: "flow", Group: frame.GroupRun, Summary: "check and draw DAG files, whose jobs run in an order",
-		Synopsis: "[check FILE… | dot FILE…]", MaxOperands: -1, Branches: flowBranches,
+		Name: "flow", Group: frame.GroupRun, Summary: "run DAG files, whose jobs run in an order",
+		Synopsis: "[submit FILE… | status [FLOW…] | halt FLOW… | resume FLOW… | throttle FLOW… | ready FLOW… | " +
+			"check FILE… | dot FILE…]", MaxOperands: -1, Branches: flowBranches,
 		Run: func(c *frame.Invocation) error { return c.RunSubcommand(flowBranches()) },
 		Description: "A flow is a set of nodes that run jobs, and an order in which they run. It is described in " +
-			"DAG files, the language of HTCondor's DAGMan. check reads each file with the splices and includes in " +
+			"DAG files, the language of HTCondor's DAGMan. submit puts a flow into the queue, where it is a job: " +
+			"roost rm, hold, release, retry, wait and show are for flows, too. status shows how flows go, by " +
+			"default all of yours. A halted flow begins no PRE script and submits no job until it is resumed. " +
+			"throttle changes the limits of a flow that runs, and ready has the nodes begin that wait for the " +
+			"PROVISIONER node. check reads each file with the splices and includes in " +
 			"it, and reports all mistakes, each with its line, its cause and its remedy. dot draws a flow in the " +
 			"language of Graphviz. Several files of dot are one flow, in which the nodes are called 0.NAME, 1.NAME " +
 			"and so on.",
 		Examples: []frame.Example{
+			{Line: "roost flow submit diamond.dag", Description: "run a flow; prints its id"},
+			{Line: "roost flow status --state failed 12", Description: "which nodes have failed, and why"},
+			{Line: "roost flow throttle --max-jobs 100 12", Description: "no more than 100 jobs in " +
+				"the queue at a time"},
 			{Line: "roost flow check diamond.dag", Description: "its size, or what is wrong with it"},
 			{Line: "roost flow dot diamond.dag | dot -Tsvg > diamond.svg", Description: "a picture of it"},
 		},
-		Flags: []ucli.Flag{frame.JSONFlag(),
+		Flags: slices.Concat([]ucli.Flag{frame.JSONFlag(),
 			&ucli.BoolFlag{Name: "no-files", Usage: "check: do not look for the files of jobs, some of which may be " +
 				"written later"},
 			&ucli.BoolFlag{Name: "use-dag-dir", Usage: "names of files are relative to the directory of the DAG file"}},
+			submitFlags(), throttleFlags(), statusFlags()),
 	}
 }
 
 func flowBranches() []frame.Subcommand {
+	const flows = "the id of a flow"
+	limits := []string{"max-jobs", "max-idle", "max-pre", "max-post"}
 	return []frame.Subcommand{
+		{Name: "submit", Summary: "run the flow of DAG files", Flags: append([]string{"json", "use-dag-dir",
+			"depth-first", "always-run-post", "rescue", "name", "key", "cell", "hold", "wait"}, limits...),
+			MinOperands: 1, MaxOperands: -1, OperandNames: "a DAG file", Run: submitFlow},
+		{Name: "status", Summary: "show how flows go", Flags: []string{"json", "nodes", "state", "node"},
+			MaxOperands: -1, OperandNames: flows, Run: showFlows},
+		{Name: "halt", Summary: "begin no more nodes of flows", Flags: []string{"json"}, MinOperands: 1,
+			MaxOperands: -1, OperandNames: flows, Run: orderFlow("halt", "halted")},
+		{Name: "resume", Summary: "let halted flows go on", Flags: []string{"json"}, MinOperands: 1,
+			MaxOperands: -1, OperandNames: flows, Run: orderFlow("resume", "goes on")},
+		{Name: "throttle", Summary: "change the limits of flows", Flags: append([]string{"json", "max-category"},
+			limits...), MinOperands: 1, MaxOperands: -1, OperandNames: flows, Run: throttleFlow},
+		{Name: "ready", Summary: "let the nodes begin that wait for the PROVISIONER node", Flags: []string{"json"},
+			MinOperands: 1, MaxOperands: -1, OperandNames: flows, Run: orderFlow("ready", "is ready")},
 		{Name: "check", Summary: "report all mistakes of DAG files", Flags: []string{"json", "no-files", "use-dag-dir"},
 			MinOperands: 1, MaxOperands: -1, OperandNames: "a DAG file", Run: checkFlows},
 		{Name: "dot", Summary: "draw a flow in the language of Graphviz", Flags: []string{"use-dag-dir"},

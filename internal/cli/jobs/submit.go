@@ -62,6 +62,21 @@ func SubmitTo(c *frame.Invocation, queue string, jobs []jobspec.Job, key string,
 	return reply, err
 }
 
+// Pins finds out what the names in jobs mean, each one once, and uploads their scripts.
+type Pins struct{ names *namePins }
+
+// NewPins returns pins that know nothing yet.
+func NewPins() Pins { return Pins{newNamePins()} }
+
+// Prepare makes a job ready to be sent: its images and packages are pinned, and a long
+// script is uploaded.
+func (p Pins) Prepare(c *frame.Invocation, job *jobspec.Job) error {
+	if err := p.names.pin(c, job); err != nil {
+		return err
+	}
+	return uploadScript(c, job, nil)
+}
+
 // UploadSize estimates how many bytes SubmitJobs sends, without what all jobs have.
 func UploadSize(jobs []jobspec.Job) (bytes int64) {
 	for i := range jobs {

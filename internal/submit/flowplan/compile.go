@@ -45,7 +45,7 @@ type NodeJob struct {
 
 // DeferredColumns are the variables of DAGMan that are known when a node begins.
 func DeferredColumns() []string {
-	return []string{"JOB", "RETRY", "MAX_RETRIES", "DAGManJobId", "DAG_STATUS", "FAILED_COUNT", "DAG_PARENT_NAMES"}
+	return []string{"JOB", "RETRY", "DAGManJobId", "DAG_STATUS", "FAILED_COUNT", "DAG_PARENT_NAMES"}
 }
 
 // The bounds of a flow.

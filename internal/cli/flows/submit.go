@@ -1,0 +1,192 @@
+package flows
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/progressbar"
+	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/submit/dag"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
+	"github.com/roost-batch/roost/schedd/flow/graph"
+	"github.com/roost-batch/roost/schedd/flow/plan"
+)
+
+// submitFlags are the flags of roost flow submit.
+func submitFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.UintFlag{Name: "max-jobs",
+			Usage: "no more than `N` nodes have jobs in the queue at a time; 0: any number"},
+		&ucli.UintFlag{Name: "max-idle", Value: uint(dag.DefaultLimits().IdleTasks),
+			Usage: "no job is submitted while `N` tasks of the flow's jobs wait; 0: any number"},
+		&ucli.UintFlag{Name: "max-pre", Value: uint(dag.DefaultLimits().Pre),
+			Usage: "no more than `N` PRE scripts run at a time"},
+		&ucli.UintFlag{Name: "max-post", Value: uint(dag.DefaultLimits().Post),
+			Usage: "no more than `N` POST scripts run at a time"},
+		&ucli.BoolFlag{Name: "depth-first", Usage: "of nodes with one priority the deepest begins first"},
+		&ucli.BoolFlag{Name: "always-run-post", Usage: "POST scripts run also where the PRE script has failed"},
+		&ucli.IntFlag{Name: "rescue", Value: -1,
+			Usage: "begin with the nodes done that rescue file `N` says; 0: none; otherwise the newest is taken"},
+		&ucli.StringFlag{Name: "name", Usage: "the flow's `NAME` in lists; otherwise that of the file"},
+		&ucli.StringFlag{Name: "key",
+			Usage: "the submit `KEY`: submitting again with the same one gives the same flow"},
+		&ucli.BoolFlag{Name: "cell", Usage: "submit to the queue of the cell, which outlives this machine"},
+		&ucli.BoolFlag{Name: "hold", Usage: "hold the flow until it is released"},
+		&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"},
+			Usage: "wait until the flow has ended; the exit status is as of roost wait"},
+	}
+}
+
+// submitFlow submits the flow of all files.
+func submitFlow(c *frame.Invocation, args []string) error {
+	p, err := compileFlow(c, args)
+	if err != nil {
+		return err
+	}
+	form, err := plan.Encode(p)
+	if err != nil {
+		return err
+	}
+	req := &scheddapi.SubmitRequest{Key: c.StringFlag("key"), Jobs: []*scheddapi.JobSpec{{Ad: flowAd(c, p).String(),
+		Count: 1, Flow: form}}}
+	if c.Flag("cell") {
+		req.Schedd = jobs.CellQueue
+	}
+	if req.Key == "" {
+		req.Key = rand.Text()
+	}
+	s, err := c.ConnectSchedd()
+	if err != nil {
+		return err
+	}
+	var reply *scheddapi.SubmitReply
+	err = c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		reply, err = s.SendSubmission(ctx, req, nil)
+		return frame.DecodeError(err)
+	})
+	if err != nil {
+		return err
+	}
+	id := reply.GetIds()[0]
+	if c.WantsJSON() {
+		err = frame.PrintJSON(c.Stdout, frame.JSONDocument{"flow": id, "nodes": countNodes(p),
+			"repeated": reply.GetRepeatedKey(), "cell_queue": reply.GetCellQueue()})
+	} else {
+		fmt.Fprintln(c.Stdout, id)
+		if c.ErrScreen.Terminal {
+			fmt.Fprintln(c.Stderr, c.ErrScreen.ColourText(frame.Dim, fmt.Sprintf("submitted a flow of %s; follow it "+
+				"with: roost flow status %s", document.Plural(countNodes(p), "node"), id)))
+		}
+	}
+	if err != nil || !c.Flag("wait") {
+		return err
+	}
+	return jobs.AwaitJobs(c, progressbar.New, reply.GetIds(), 0, c.WantsJSON())
+}
+
+func countNodes(p *plan.Plan) int {
+	s := p.Graph.Statistics()
+	return s.Nodes - s.ByKind[graph.JoinNode]
+}
+
+// flowAd is the ad of the flow itself. It asks for next to nothing, as it runs nothing.
+func flowAd(c *frame.Invocation, p *plan.Plan) *classad.Ad {
+	ad := classad.New()
+	name := c.StringFlag("name")
+	if name == "" {
+		name = strings.TrimSuffix(filepath.Base(p.Files[0]), filepath.Ext(p.Files[0]))
+	}
+	ad.SetString(roost.AttrJobName, name)
+	ad.SetBool(roost.AttrIsFlow, true)
+	ad.SetReal(roost.AttrRequestCpus, 0.001)
+	ad.SetInt(roost.AttrRequestMemory, 0)
+	ad.SetString(roost.AttrIwd, p.Directory)
+	if c.Flag("hold") {
+		ad.SetBool(roost.AttrHoldOnSubmit, true)
+	}
+	return ad
+}
+
+// compileFlow reads the DAG files and what they name, and returns their plan.
+func compileFlow(c *frame.Invocation, args []string) (*plan.Plan, error) {
+	flow, diags := dag.Parse(userFiles{c}, args, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir")})
+	printDiagnostics(c, diags)
+	if diags.HasErrors() {
+		return nil, frame.ExitError(errorKind(diags).ExitCode())
+	}
+	if err := applyRescue(c, args, flow); err != nil {
+		return nil, err
+	}
+	for _, text := range flow.Unsupported() {
+		fmt.Fprintf(c.Stderr, "roost: warning: %s\n", text)
+	}
+	opts, err := c.SubmitOptions()
+	if err != nil {
+		return nil, err
+	}
+	p := flow.Plan(opts.Dir)
+	p.Environment = opts.Environ
+	p.Limits.Jobs, p.Limits.IdleTasks = int(c.Flags.Uint("max-jobs")), int(c.Flags.Uint("max-idle"))
+	p.Limits.Pre, p.Limits.Post = int(c.Flags.Uint("max-pre")), int(c.Flags.Uint("max-post"))
+	p.DepthFirst, p.AlwaysRunPost = c.Flag("depth-first"), c.Flag("always-run-post")
+	findScripts(p)
+	return p, compileJobs(c, flow, p, opts)
+}
+
+// findScripts has scripts without a directory be files of the directory in which they
+// run, as DAGMan does. Others are looked for along PATH.
+func findScripts(p *plan.Plan) {
+	for _, n := range p.Graph.Nodes() {
+		s := &p.Settings[n.Settings]
+		directory := p.Texts.Text(s.Directory)
+		if !filepath.IsAbs(directory) {
+			directory = filepath.Join(p.Directory, directory)
+		}
+		for _, number := range []uint32{s.Pre, s.Post} {
+			command := p.Texts.Text(p.Scripts[number].Command)
+			words := strings.Fields(command)
+			if len(words) == 0 || strings.Contains(words[0], "/") {
+				continue
+			}
+			if info, err := os.Stat(filepath.Join(directory, words[0])); err == nil && info.Mode().IsRegular() {
+				if id, ok := p.Texts.Add([]byte("./" + strings.TrimLeft(command, " \t"))); ok {
+					p.Scripts[number].Command = id
+				}
+			}
+		}
+	}
+}
+
+// applyRescue marks the nodes that a rescue file says are done.
+func applyRescue(c *frame.Invocation, args []string, flow *dag.Flow) error {
+	number := c.CountFlag("rescue")
+	if number < 0 {
+		number = dag.NewestRescue(userFiles{c}, args)
+	}
+	if number == 0 {
+		return nil
+	}
+	name := dag.RescueName(args, number)
+	rescue, diags := dag.ReadRescue(userFiles{c}, name, flow)
+	printDiagnostics(c, diags)
+	if diags.HasErrors() {
+		return frame.ExitError(errorKind(diags).ExitCode())
+	}
+	rescue.Apply(flow)
+	fmt.Fprintf(c.Stderr, "roost: %s of the flow is done, by %s; --rescue 0 begins from the beginning\n",
+		document.Plural(len(rescue.Done), "node"), document.PrintableText(name))
+	return nil
+}

@@ -1,0 +1,97 @@
+package dag
+
+import (
+	"path"
+
+	"github.com/roost-batch/roost/schedd/flow"
+	"github.com/roost-batch/roost/schedd/flow/plan"
+)
+
+// DefaultLimits are those of DAGMan: its knobs DAGMAN_MAX_JOBS_SUBMITTED, _IDLE,
+// _PRE_SCRIPTS and _POST_SCRIPTS.
+func DefaultLimits() flow.Limits { return flow.Limits{IdleTasks: 1000, Pre: 20, Post: 20} }
+
+// Plan returns the plan of the flow in a directory, which is absolute. It shares the
+// graph and the texts with f. It has no jobs yet: they are compiled into its templates,
+// and their numbers and values into its nodes.
+func (f *Flow) Plan(directory string) *plan.Plan {
+	p := &plan.Plan{
+		Graph: f.Graph, Texts: f.Texts, Templates: make([]plan.JobTemplate, 1),
+		Settings: make([]plan.NodeSettings, 0, len(f.Settings)), Scripts: make([]plan.NodeScript, 0, len(f.Scripts)),
+		Categories: make([]plan.Category, 0, len(f.Categories)),
+		Final:      f.Final, HasFinal: f.HasFinal, Provisioner: f.Provisioner, HasProvisioner: f.HasProvisioner,
+		Limits: DefaultLimits(), Directory: directory,
+	}
+	for _, name := range f.Files {
+		if !path.IsAbs(name) {
+			name = path.Join(directory, name)
+		}
+		p.Files = append(p.Files, name)
+	}
+	definition := f.Definition()
+	for i, s := range f.Settings {
+		one := plan.NodeSettings{Directory: s.Directory, SavePoint: s.SavePoint, Pre: s.Scripts[PreScript],
+			Post: s.Scripts[PostScript], Hold: s.Scripts[HoldScript], Rules: definition.Rules[i]}
+		if s.HasTolerance {
+			one.Tolerance, one.ToleranceIsShare, one.FailsFast = int(s.Tolerance), s.ToleranceIsShare, s.FailsFast
+		}
+		p.Settings = append(p.Settings, one)
+	}
+	for _, s := range f.Scripts {
+		one := plan.NodeScript{Command: s.Command, Defer: s.DeferStatus.rule(), DeferSeconds: int(s.DeferSeconds),
+			DebugFile: s.DebugFile}
+		switch s.DebugOutput {
+		case StandardOutput:
+			one.DebugOutput = plan.DebugStdout
+		case StandardError:
+			one.DebugOutput = plan.DebugStderr
+		case AllOutput:
+			one.DebugOutput = plan.DebugStdout | plan.DebugStderr
+		}
+		p.Scripts = append(p.Scripts, one)
+	}
+	for _, c := range f.Categories {
+		p.Categories = append(p.Categories, plan.Category{Name: c.Name, MaxJobs: c.MaxJobs})
+	}
+	atLeastOne(&p.Settings)
+	atLeastOne(&p.Scripts)
+	atLeastOne(&p.Categories)
+	return p
+}
+
+// atLeastOne gives a table its entry 0.
+func atLeastOne[T any](table *[]T) {
+	if len(*table) == 0 {
+		*table = make([]T, 1)
+	}
+}
+
+// Unsupported names the commands of the flow that have no effect when it runs in the
+// queue, with the reason.
+func (f *Flow) Unsupported() (list []string) {
+	if f.JobstateLog != "" {
+		list = append(list, "JOBSTATE_LOG: the file is not written; roost flow status --json shows the nodes")
+	}
+	if f.StatusFile.Name != "" {
+		list = append(list, "NODE_STATUS_FILE: the file is not written; roost flow status --json shows the nodes")
+	}
+	if len(f.DotFiles) > 0 {
+		list = append(list, "DOT: the file is not written; roost flow dot draws the flow")
+	}
+	if f.ConfigFile != "" {
+		list = append(list, "CONFIG: the file is not read; the options of roost flow submit set the limits")
+	}
+	for i := range f.Settings {
+		if f.Settings[i].SavePoint != 0 {
+			list = append(list, "SAVE_POINT_FILE: no file is written; roost retry goes on from what is done")
+			break
+		}
+	}
+	for i := range f.Settings {
+		if f.Settings[i].Scripts[HoldScript] != 0 {
+			list = append(list, "SCRIPT HOLD: it is not run")
+			break
+		}
+	}
+	return list
+}
