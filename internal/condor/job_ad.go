@@ -18,12 +18,21 @@ const vanillaUniverse = 5
 // userHold is the code of a hold that a user or an administrator has asked for.
 const userHold = 1
 
-// JobAd returns the ad of a task under HTCondor's names. The status has the ad of its job
-// if it was asked for.
-func JobAd(s *scheddapi.JobStatus, now time.Time) *classad.Ad {
-	ad := classad.New()
-	own, err := classad.Parse(s.GetAd())
-	if err != nil {
+// OwnAds are the ads of jobs as the schedd has them, by cluster. All tasks of a job share
+// one.
+type OwnAds map[uint64]*classad.Ad
+
+// Add adds the ad of a job, which its status has if it was asked for.
+func (a OwnAds) Add(s *scheddapi.JobStatus) {
+	if ad, err := classad.Parse(s.GetAd()); err == nil {
+		a[ClusterOf(s.GetId())] = ad
+	}
+}
+
+// JobAd returns the ad of a task under HTCondor's names.
+func (a OwnAds) JobAd(s *scheddapi.JobStatus, now time.Time) *classad.Ad {
+	ad, own := classad.New(), a[ClusterOf(s.GetId())]
+	if own == nil {
 		own = classad.New()
 	}
 	id, state := IDOf(s), StateNumberOf(s)

@@ -184,7 +184,7 @@ func selectorOf(c *frame.Invocation, id condor.JobID) (selector string, isSingle
 // actOnMatching acts on all jobs that are chosen and can be acted on, says so, and
 // returns the exit status.
 func (a jobAction) actOnMatching(c *frame.Invocation, req *scheddapi.ActRequest, s jobSelection, text string) int {
-	found, err := queryTasks(c, s, false)
+	found, own, err := queryTasks(c, s, false)
 	if err != nil {
 		fail(c, err)
 		return failure
@@ -196,7 +196,7 @@ func (a jobAction) actOnMatching(c *frame.Invocation, req *scheddapi.ActRequest,
 	for _, status := range found {
 		cluster := condor.IDOf(status).Cluster
 		all[cluster]++
-		ad := condor.JobAd(status, now)
+		ad := own.JobAd(status, now)
 		if !s.includes(ad) || !a.appliesTo(ad) {
 			continue
 		}

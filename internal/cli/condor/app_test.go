@@ -46,8 +46,10 @@ func testJobs() *clitest.FakeSchedd {
 	add("10.pool", "ann", "removed", 0, func(s *wire.JobStatus) { s.Reason = "via condor_rm" })
 	f.Machines = clitest.SampleJobs().Machines
 	f.Jobs = []*wire.JobStatus{
-		{Id: "7.pool", Name: "sweep one", Owner: "ann", Array: true, Tasks: 4, State: "running"},
-		{Id: "8.pool", Name: "x", Owner: "bob", Tasks: 1, State: "suspended"},
+		{Id: "7.pool", Name: "sweep one", Owner: "ann", Array: true, Tasks: 4, State: "running", Ad: ad},
+		{Id: "8.pool", Name: "x", Owner: "bob", Tasks: 1, State: "suspended", Ad: ad},
+		{Id: "9.pool", Name: "x", Owner: "ann", Tasks: 1, State: "completed", Ad: ad},
+		{Id: "10.pool", Name: "x", Owner: "ann", Tasks: 1, State: "removed", Ad: ad},
 	}
 	return f
 }

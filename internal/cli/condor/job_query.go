@@ -1,6 +1,7 @@
 package condor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,7 @@ func (s jobSelection) includes(ad *classad.Ad) bool {
 // queryAds returns the ads of the chosen jobs, the oldest first. With ended they are also
 // those that have left the queue.
 func queryAds(c *frame.Invocation, s jobSelection, ended bool) ([]*classad.Ad, error) {
-	found, err := queryTasks(c, s, ended)
+	found, own, err := queryTasks(c, s, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +68,17 @@ func queryAds(c *frame.Invocation, s jobSelection, ended bool) ([]*classad.Ad, e
 		if wanted, ok := byCluster[id.Cluster]; ok && len(s.owners) == 0 && !wanted.Matches(id) {
 			continue
 		}
-		if ad := condor.JobAd(status, now); s.includes(ad) {
+		if ad := own.JobAd(status, now); s.includes(ad) {
 			ads = append(ads, ad)
 		}
 	}
 	return ads, nil
 }
 
-// queryTasks asks the schedd for the tasks of the jobs that may be chosen.
-func queryTasks(c *frame.Invocation, s jobSelection, ended bool) ([]*scheddapi.JobStatus, error) {
-	req := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, Ads: true, History: ended}
+// queryTasks asks the schedd for the tasks of the jobs that may be chosen. The ads of
+// these jobs come with them, one for each job.
+func queryTasks(c *frame.Invocation, s jobSelection, ended bool) ([]*scheddapi.JobStatus, condor.OwnAds, error) {
+	req := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, History: ended}
 	byID := len(s.ids) > 0 && len(s.owners) == 0
 	if byID { // those that there are not are rows of their own
 		req.Table, req.History = true, true
@@ -90,9 +92,19 @@ func queryTasks(c *frame.Invocation, s jobSelection, ended bool) ([]*scheddapi.J
 		}
 	}
 	req.Selection.Mine = s.isMine && len(s.ids)+len(s.owners) == 0
-	found, err := c.QueryJobs(req)
+	found, err := queryHere(c, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	// An ad with each task would be most of the answer: those of the jobs come apart.
+	req.Tasks, req.Ads = false, true
+	whole, err := queryHere(c, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := condor.OwnAds{}
+	for _, status := range whole {
+		own.Add(status)
 	}
 	found = slices.DeleteFunc(found, func(s *scheddapi.JobStatus) bool {
 		return s.GetRefused() != nil || s.GetService() != nil && s.GetState() == ""
@@ -107,5 +119,24 @@ func queryTasks(c *frame.Invocation, s jobSelection, ended bool) ([]*scheddapi.J
 		}
 		return 1
 	})
-	return found, nil
+	return found, own, nil
+}
+
+// queryHere asks for jobs in the queue of the command's schedd. A question to the pool is
+// answered in batches, which for many jobs is much faster than a message for each.
+func queryHere(c *frame.Invocation, req *scheddapi.QueryRequest) ([]*scheddapi.JobStatus, error) {
+	node := ""
+	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) error {
+		h, err := s.Health(ctx, &scheddapi.HealthRequest{Brief: true})
+		node = h.GetName()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, missing, err := c.QueryPool(node, req)
+	if err == nil {
+		err = frame.UnreachableError(missing)
+	}
+	return found, err
 }
