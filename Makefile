@@ -58,11 +58,12 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@GOFLAGS="$$GOFLAGS -vet=off" scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, and the reading of DAG files; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, and the reading of DAG files and running of flows; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
-	$(GO) test -run '^$$' -bench UpdateService -benchtime 3x ./schedd/queue
+	$(GO) test -run '^$$' -bench 'UpdateService|FlowNoop' -benchtime 3x ./schedd/queue
+	$(GO) test -run '^$$' -bench Decode -benchtime 10x ./schedd/flow/plan
 	$(GO) test -run '^$$' -bench . ./collector/names ./collector/dns
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
 	$(GO) test -run '^$$' -bench Tree -benchtime 3x ./startd/pmi

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/flow"
 	"github.com/roost-batch/roost/schedd/flow/graph"
@@ -95,6 +96,23 @@ func flowForm(f *queue.FlowSubmission) ([]byte, error) {
 		}
 	}
 	return plan.Encode(f.Plan)
+}
+
+// checkFlowScripts refuses flows with scripts at a submit node that cannot run them.
+func checkFlowScripts(node *config.Node, specs []queue.SubmitSpec) error {
+	for _, spec := range specs {
+		if spec.Flow == nil || len(node.Startds) > 0 {
+			continue
+		}
+		for id := range spec.Flow.Plan.Graph.Nodes() {
+			if s := spec.Flow.Plan.SettingsOf(id); s.Pre != 0 || s.Post != 0 {
+				return fmt.Errorf("node %s of the flow: %w: it has a script, which runs at the submit node, and %s "+
+					"has no startd: an administrator adds a startd block to its node file, or the flow is submitted at a "+
+					"machine that has one", spec.Flow.Plan.Graph.Name(id), roost.Invalid, node.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // decideFlow decides on a command to a flow.

@@ -56,6 +56,9 @@ func (s *Service) submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFlowScripts(s.node, specs); err != nil {
+		return nil, err
+	}
 	toCell, err := goesToCell(ctx, s, who, req, specs)
 	if err != nil {
 		return nil, err
