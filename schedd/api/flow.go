@@ -107,8 +107,8 @@ func checkFlowScripts(node *config.Node, specs []queue.SubmitSpec) error {
 		for id := range spec.Flow.Plan.Graph.Nodes() {
 			if s := spec.Flow.Plan.SettingsOf(id); s.Pre != 0 || s.Post != 0 {
 				return fmt.Errorf("node %s of the flow: %w: it has a script, which runs at the submit node, and %s "+
-					"has no startd: an administrator adds a startd block to its node file, or the flow is submitted at a "+
-					"machine that has one", spec.Flow.Plan.Graph.Name(id), roost.Invalid, node.Name)
+					"has no startd: an administrator adds a startd block to its node file, or the flow is "+
+					"submitted at a machine that has one", spec.Flow.Plan.Graph.Name(id), roost.Invalid, node.Name)
 			}
 		}
 	}
