@@ -230,6 +230,8 @@ const (
 	AttrFlowNode  = "FlowNode"
 	AttrFlowPart  = "FlowPart"
 	AttrFlowRetry = "FlowRetry"
+	// the file that gets a record of each thing that happens to the job
+	AttrUserLog = "UserLog"
 	// the tasks run at the submit node, beside its other tasks
 	AttrSubmitNodeTask = "SubmitNodeTask"
 	// names of secrets that the tasks get, a list of ads with a name and the next two

@@ -30,6 +30,7 @@ type commitBatch struct {
 	dueAt     time.Time // otherwise it is written then, or with the first that somebody waits for; zero: it is empty
 
 	hasNotices []queue.JobNotification // that somebody is to be told of its events
+	userLog    []queue.UserLogEntry    // for the files of users
 
 	checkpoint *journal.QueueCheckpoint
 	covered    int // number of events that the checkpoint includes
@@ -76,6 +77,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 			return err
 		}
 		reported()
+		writeUserLog(s.userLogs, b.userLog)
 		for _, m := range b.messages {
 			m.to.out.Put(m.message)
 		}

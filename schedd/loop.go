@@ -263,6 +263,7 @@ func (s *Schedd) commitEventsWithin(delay time.Duration, events ...queue.JobEven
 			s.feed.After(s.queue, &e)
 		}
 		s.leader.RetractOutcome(&e)
+		noteUserLog(s, &e)
 		s.service.RemoveEndedUsage(&e)
 		if n, ok := s.queue.Notification(e); ok && s.notifier.IsConfigured() {
 			s.pending.hasNotices = append(s.pending.hasNotices, n)

@@ -33,6 +33,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/transfer"
 	"github.com/roost-batch/roost/schedd/usagewindow"
+	"github.com/roost-batch/roost/schedd/userlog"
 )
 
 // inboxSize bounds what waits for the loop; when it is full, the ones who bring news
@@ -83,10 +84,11 @@ type Schedd struct {
 	service        *api.Service // of users
 	archive        *jobArchive
 	pending        *commitBatch
-	flowsCommit    bool      // flows go on when what was decided of them is on disk
-	lastHistorySeq uint64    // the highest number of a job in the history, when the daemon began
-	snapshotBytes  int       // bytes of the last checkpoint's snapshots
-	usageSentAt    time.Time // when usage was last reported
+	userLogs       *userlog.Writer // nil: none are written
+	flowsCommit    bool            // flows go on when what was decided of them is on disk
+	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
+	snapshotBytes  int             // bytes of the last checkpoint's snapshots
+	usageSentAt    time.Time       // when usage was last reported
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -318,6 +320,12 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	s.transfers.Start(ctx)
 	s.service.Start(ctx)
 	defer s.users.Close()
+	if err := openUserLogs(s); err != nil {
+		closeAll(listeners)
+		exporter.Close()
+		return err
+	}
+	group.Go(func() error { s.userLogs.Run(ctx); return nil })
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	w := &batchWriter{s.journal, s.reserve, make(chan *journal.QueueCheckpoint, 1), &s.checkpointing}
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches, w) })

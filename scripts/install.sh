@@ -28,7 +28,7 @@ done
 
 install -D -m 644 etc/systemd/roost.sysusers "$to/lib/sysusers.d/roost.conf"
 
-for sample in $(git ls-files -co --exclude-standard etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus etc/sim etc/web 2>/dev/null || find etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/demo etc/prometheus etc/sim etc/web -type f); do
+for sample in $(git ls-files -co --exclude-standard etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/sim etc/web 2>/dev/null || find etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/sim etc/web -type f); do
 	mode=644
 	[ ! -x "$sample" ] || mode=755
 	install -D -m $mode "$sample" "$to/share/doc/roost/${sample#etc/}"

@@ -109,6 +109,7 @@ func pbsEntries() []frame.CommandEntry {
 // condorEntries are the commands of HTCondor.
 func condorEntries() []frame.CommandEntry {
 	return append(condor.Entries(),
+		nodeEntry("condor_submit_dag", frame.GroupCondor, "run the flow of DAG files"),
 		nodeEntry("condor_dag_checker", frame.GroupCondor, "report all mistakes of DAG files"))
 }
 

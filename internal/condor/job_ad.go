@@ -66,9 +66,16 @@ func seconds(nanos int64) int64 { return nanos / int64(time.Second) }
 // setProgram sets what runs, where, and where its output goes.
 func setProgram(ad, own *classad.Ad, id JobID) {
 	for _, a := range [...][2]string{{"Cmd", roost.AttrCmd}, {"Iwd", roost.AttrIwd}, {"In", roost.AttrIn},
-		{"Out", roost.AttrOut}, {"Err", roost.AttrErr}, {"AccountingGroup", roost.AttrGroup}} {
+		{"Out", roost.AttrOut}, {"Err", roost.AttrErr}, {"AccountingGroup", roost.AttrGroup},
+		{"UserLog", roost.AttrUserLog}, {"DAGNodeName", roost.AttrFlowNode}} {
 		if text, ok := own.Str(a[1]); ok {
 			ad.SetString(a[0], expandTask(text, id))
+		}
+	}
+	if flow, ok := own.Str(roost.AttrFlowID); ok {
+		number, _, _ := strings.Cut(flow, ".")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			ad.SetInt("DAGManJobId", n)
 		}
 	}
 	if args, ok := own.Strings(roost.AttrArguments); ok {

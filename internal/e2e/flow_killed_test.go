@@ -48,7 +48,7 @@ func TestFlowKilled(t *testing.T) {
 	p.write("flow.dag", dag.String())
 	p.write("pre.sh", "echo pre $1 >> ran\n")
 	p.write("node.sub", "executable = /bin/sh\narguments = \"-c 'echo job $(JOB) >> ran; sleep 0.3'\"\n"+
-		"request_cpus = 0.25\nrequest_memory = 16MB\nshould_transfer_files = NO\nqueue\n")
+		"log = nodes.log\nrequest_memory = 16MB\nshould_transfer_files = NO\nqueue\n")
 	p.mustRun(t, "flow", "submit", "--use-dag-dir", "--name", "killed", filepath.Join(p.home, "flow.dag"))
 	done := func() map[string]int {
 		out, _, code := p.Command(t.Context(), "flow", "status", "--json", "@killed")
@@ -82,6 +82,7 @@ func TestFlowKilled(t *testing.T) {
 	if states := done(); states["done"] != layers*width {
 		t.Errorf("its nodes are %v", states)
 	}
+	p.checkUserLog(filepath.Join(p.home, "nodes.log"), layers*width)
 	text, err := os.ReadFile(filepath.Join(p.home, "ran"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,5 +107,32 @@ func TestFlowKilled(t *testing.T) {
 	}
 	if len(times) > 0 {
 		t.Errorf("ran besides: %v", slices.Sorted(maps.Keys(times)))
+	}
+}
+
+// checkUserLog checks that a user log says once of each of some jobs that it was
+// submitted, executed and terminated.
+func (p *containerPool) checkUserLog(path string, jobs int) {
+	p.t.Helper()
+	var heads map[string]int
+	pollUntil(p.t.Context(), awaitTimeout, func() bool {
+		text, _ := os.ReadFile(path)
+		heads = map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			if number, rest, ok := strings.Cut(line, " ("); ok && len(number) == 3 {
+				id, _, _ := strings.Cut(rest, ")")
+				heads[number+" "+id]++
+			}
+		}
+		return len(heads) >= 3*jobs
+	})
+	for head, n := range heads {
+		if n != 1 {
+			p.t.Errorf("the user log says %s %d times", head, n)
+		}
+	}
+	if len(heads) != 3*jobs {
+		text, _ := os.ReadFile(path)
+		p.t.Errorf("the user log has %d records, want %d:\n%s", len(heads), 3*jobs, text)
 	}
 }

@@ -54,7 +54,8 @@ func TestScripts(t *testing.T) {
 		"qselect", "tracejob", "qalter", "qmove", "qorder", "qrun", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart",
 		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_release_nodes",
 		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
-		"pbs_hostn", "condor_dag_checker", "condor_submit", "condor_q", "condor_history", "condor_rm",
+		"pbs_hostn", "condor_dag_checker", "condor_submit_dag", "condor_submit", "condor_q",
+		"condor_history", "condor_rm",
 		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait"} {
 		to := program
 		if frame.FindEntry(pbs.LocalEntries(), name) != nil {

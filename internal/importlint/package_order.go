@@ -162,6 +162,7 @@ func packageOrders() []packageOrder {
 		{"schedd/peers", false},
 		{"schedd/negotiation", false},
 		{"schedd/transfer", false},
+		{"schedd/userlog", false},
 		{"schedd/usagewindow", true},
 		{"schedd/api", false},
 		{"startd/starter", false},

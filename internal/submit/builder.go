@@ -16,7 +16,7 @@ import (
 // jobSettings are the names of a job's settings. A test fails if roost-job(5) lacks one.
 var jobSettings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin",
-	"stdout", "stderr",
+	"stdout", "stderr", "user_log",
 	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class",
 	"band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
 	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask",

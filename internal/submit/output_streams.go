@@ -37,6 +37,31 @@ func (b transferReader) readStreams() {
 		b.ad.SetBool(roost.AttrKeepEmptyFiles, retain)
 	}
 	b.readRemoval(join)
+	b.readUserLog()
+}
+
+// readUserLog reads user_log, a file that all tasks of the job share.
+func (b transferReader) readUserLog() {
+	a, ok := b.attribute("user_log", b.taskReader().taskRoots()...)
+	if !ok {
+		return
+	}
+	t, ok := b.taskReader().readText(a.Expr, "user_log")
+	if !ok {
+		return
+	}
+	file := b.programReader().absoluteFromJob(t)
+	where, fixed := file.fixedText()
+	switch {
+	case !file.isSameForAll():
+		b.reportProblem(t.sourceRange, "user_log differs between tasks",
+			"A job has one user log, in which each record names its task. Leave the task out of the name.")
+	case fixed && (where == "" || where == "/dev/null"):
+	case fixed && b.parser.options.Files != nil && !b.parser.options.LateFiles &&
+		!b.checkParentExists(where, "user_log", t.sourceRange):
+	default:
+		b.ad.SetString(roost.AttrUserLog, file.adText())
+	}
 }
 
 // streamSettings are the values of remove_output.

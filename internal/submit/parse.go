@@ -270,7 +270,7 @@ var foreignSettings = map[string]string{
 	"tasks": "count", "array": "count", "replicas": "count",
 	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command",
 	"request_cpus": "cpus", "request_memory": "memory",
-	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv",
+	"request_disk": "disk", "request_gpus": "gpus", "log": "user_log", "inherit_environment": "getenv",
 	"max_retries": "retries", "prio": "priority", "name": "",
 	"mail": "mail_to", "email": "mail_to", "notification": "mail_on", "notify_user": "mail_to", "mail_type": "mail_on",
 	"mail_user": "mail_to", "cput": "cpu_time", "vmem": "virtual_memory",

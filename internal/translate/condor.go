@@ -137,14 +137,17 @@ func (f *condorSubmitFile) noteUnused() {
 		if f.usedAsMacro[key] {
 			continue
 		}
-		if s.isAttribute || s.line == 0 {
-			continue // it became a label, or is given for many descriptions
+		if s.isAttribute {
+			continue // it became a label
 		}
 		if why, ok := unsupportedCondorCommands()[key]; ok {
 			if why != "" {
 				f.addNote(s.note(Lost, why))
 			}
 			continue
+		}
+		if s.line == 0 {
+			continue // it is given for many descriptions
 		}
 		why := "Nothing uses it."
 		if near := suggest.Nearest(key, knownCondorCommands()); near != "" && near != key {

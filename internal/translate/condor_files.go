@@ -11,9 +11,7 @@ func (q *condorJob) setFiles() {
 	q.carryOver(func(s submitSetting) { j.setSource("stdin", q.expandMacros(s.value).hclSource()) }, "input", "stdin")
 	q.carryOver(func(s submitSetting) { q.setStream("stdout", s) }, "output", "stdout")
 	q.carryOver(func(s submitSetting) { q.setStream("stderr", s) }, "error", "stderr")
-	q.carryOver(func(s submitSetting) {
-		q.noteDifferenceAt(s, "There is no log file: roost show ID tells what has happened, and roost wait ID waits.")
-	}, "log")
+	q.carryOver(func(s submitSetting) { j.setSource("user_log", q.expandMacros(s.value).hclSource()) }, "log")
 	q.carryOver(func(s submitSetting) {
 		v, _ := q.fixedValue(s)
 		mode, ok := map[string]string{"yes": "always", "true": "always", "no": "never", "false": "never",

@@ -41,6 +41,9 @@ func submitToCell(ctx context.Context, s *Service, who queue.CallerIdentity,
 	if stored, err := s.transfers.StoreInputs(ctx, who, all); err != nil {
 		return nil, err
 	} else if stored {
+		if err := checkStoredFlows(specs, all); err != nil {
+			return nil, err
+		}
 		takeFlowJobs(specs, all)
 		if pass.Jobs, err = wireSpecs(specs); err != nil {
 			return nil, err

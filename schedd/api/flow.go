@@ -68,12 +68,12 @@ func withFlowJobs(specs []queue.SubmitSpec) []queue.SubmitSpec {
 	return all
 }
 
-// takeFlowJobs puts the ads of withFlowJobs back into the submission.
+// takeFlowJobs puts what became of the jobs of withFlowJobs back into the submission.
 func takeFlowJobs(specs, all []queue.SubmitSpec) {
 	more := all[len(specs):]
+	copy(specs, all)
 	for i := range specs {
 		f := specs[i].Flow
-		specs[i].Ad, specs[i].DeferredAdmission = all[i].Ad, all[i].DeferredAdmission
 		if f == nil {
 			continue
 		}
@@ -83,6 +83,19 @@ func takeFlowJobs(specs, all []queue.SubmitSpec) {
 			}
 		}
 	}
+}
+
+// checkStoredFlows refuses flows of whose jobs files were stored. Each node would need
+// files of its own.
+func checkStoredFlows(specs, all []queue.SubmitSpec) error {
+	for _, spec := range all[len(specs):] {
+		if _, stored := spec.Ad.Lookup(roost.AttrStoredInput); stored {
+			return fmt.Errorf("%w: the jobs of a flow in the queue of the cell cannot have their files stored: put "+
+				"the files on a file system that the machines have, or submit the flow to the queue of this host",
+				roost.Invalid)
+		}
+	}
+	return nil
 }
 
 // flowForm returns the plan of a flow with the ads of its jobs as they are now.
@@ -104,9 +117,9 @@ func checkFlowScripts(node *config.Node, specs []queue.SubmitSpec) error {
 		if spec.Flow == nil || len(node.Startds) > 0 {
 			continue
 		}
-		for id := range spec.Flow.Plan.Graph.Nodes() {
-			if s := spec.Flow.Plan.SettingsOf(id); s.Pre != 0 || s.Post != 0 {
-				return fmt.Errorf("node %s of the flow: %w: it has a script, which runs at the submit node, and %s "+
+		for id, n := range spec.Flow.Plan.Graph.Nodes() {
+			if s := spec.Flow.Plan.SettingsOf(id); s.Pre != 0 || s.Post != 0 || n.Kind == graph.SubflowNode {
+				return fmt.Errorf("node %s of the flow: %w: it runs something at the submit node, and %s "+
 					"has no startd: an administrator adds a startd block to its node file, or the flow is "+
 					"submitted at a machine that has one", spec.Flow.Plan.Graph.Name(id), roost.Invalid, node.Name)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/schedd/flow/graph"
 	"github.com/roost-batch/roost/schedd/flow/plan"
@@ -42,6 +43,44 @@ func TestParseFlow(t *testing.T) {
 		t.Errorf("no plan: %v, %v", f, err)
 	}
 	if _, err := parseFlow([]byte("\x01plan")); !errors.Is(err, roost.Invalid) && !errors.Is(err, roost.Exhausted) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTakeFlowJobs checks that what is done to the jobs of a submission comes back into
+// it, their columns included.
+func TestTakeFlowJobs(t *testing.T) {
+	p := &plan.Plan{Graph: graph.New(), Texts: graph.NewTextTable(), Templates: []plan.JobTemplate{{}, {Count: 2}}}
+	id, _, err := p.Graph.AddNode([]byte("a"), graph.JobNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Graph.Node(id).Description = 1
+	specs := []queue.SubmitSpec{{Ad: classad.New(), Count: 1},
+		{Ad: classad.New(), Count: 1, Flow: &queue.FlowSubmission{Plan: p, Ads: []*classad.Ad{nil, classad.New()}}}}
+	all := withFlowJobs(specs)
+	if len(all) != 3 || all[2].Count != 2 {
+		t.Fatalf("the jobs are %+v", all)
+	}
+	for i := range all {
+		all[i].Ad = classad.New()
+		all[i].Ad.SetInt("N", int64(i))
+		all[i].Columns = []queue.TaskColumn{{Name: "c"}}
+	}
+	takeFlowJobs(specs, all)
+	for i, ad := range []*classad.Ad{specs[0].Ad, specs[1].Ad, specs[1].Flow.Ads[1]} {
+		if n, _ := ad.Int("N"); n != int64(i) {
+			t.Errorf("ad %d is %v", i, ad)
+		}
+	}
+	if len(specs[0].Columns) != 1 || specs[1].Flow == nil {
+		t.Errorf("the submission is %+v", specs)
+	}
+	if err := checkStoredFlows(specs, all); err != nil {
+		t.Error(err)
+	}
+	all[2].Ad.SetString(roost.AttrStoredInput, "x")
+	if err := checkStoredFlows(specs, all); !errors.Is(err, roost.Invalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -134,6 +134,8 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 	switch {
 	case e.Type == queue.UpdateChanged && e.Update != nil:
 		m.Text = strings.TrimSuffix(e.Update.State.String()+": "+e.Update.Reason, ": ")
+	case e.Type == queue.FlowAdvanced:
+		m.Text = names.FlowEvents(e)
 	case e.Type == queue.BackoffEnded:
 		m.Id = names.TaskName(job.Task(e.Index))
 	case e.Type == queue.Ended:

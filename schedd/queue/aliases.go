@@ -76,6 +76,9 @@ const (
 	BackoffEnded     = eventlog.BackoffEnded
 	Scaled           = eventlog.Scaled
 	FlowAdvanced     = eventlog.FlowAdvanced
+	Resumed          = eventlog.Resumed
+	Suspended        = eventlog.Suspended
+	Released         = eventlog.Released
 	SurgeChanged     = eventlog.SurgeChanged
 	Resized          = eventlog.Resized
 	ResizeRefused    = eventlog.ResizeRefused

@@ -254,7 +254,7 @@ func (d *flowDecision) submitPart(p FlowPart) []eventlog.JobEvent {
 	j := d.job
 	who := CallerIdentity{User: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
 		Origin: originOf(j, d.host)}
-	spec := d.flow.partSpec(j, p, d.host, d.now)
+	spec := d.partSpec(p)
 	if err := d.checkOpenLimit(who, spec.Count, d.limits); err != nil {
 		return d.wait(err.Error())
 	}

@@ -65,12 +65,13 @@ func FlowPartOfKey(key string) (p FlowPart, ok bool) {
 }
 
 // partSpec is the job of a part of a node.
-func (f *jobFlow) partSpec(j *job, p FlowPart, host string, now time.Time) jobad.SubmitSpec {
+func (d *flowDecision) partSpec(p FlowPart) jobad.SubmitSpec {
+	f, j, host := d.flow, d.job, d.host
 	var spec jobad.SubmitSpec
 	if p.Part == flow.JobPart {
-		spec = f.nodeJob(j, p)
+		spec = f.nodeJob(j, p, host)
 	} else {
-		spec = f.scriptJob(j, p, host, now)
+		spec = d.scriptJob(p)
 	}
 	spec.DeferredAdmission = true
 	spec.Ad.SetString(roost.AttrFlowID, j.id(host).String())
@@ -81,7 +82,7 @@ func (f *jobFlow) partSpec(j *job, p FlowPart, host string, now time.Time) jobad
 }
 
 // nodeJob is the job of a node.
-func (f *jobFlow) nodeJob(j *job, p FlowPart) jobad.SubmitSpec {
+func (f *jobFlow) nodeJob(j *job, p FlowPart, host string) jobad.SubmitSpec {
 	n := f.plan.Graph.Node(p.Node)
 	t := f.plan.Template(p.Node)
 	spec := jobad.SubmitSpec{Ad: f.parsed[n.Description].Copy(), Count: t.Count}
@@ -95,6 +96,9 @@ func (f *jobFlow) nodeJob(j *job, p FlowPart) jobad.SubmitSpec {
 			c.Values[i] = text
 		}
 		spec.Columns = append(spec.Columns, c)
+	}
+	if f.specs[n.Description].SubmitNodeTask {
+		runAtSubmitNode(spec.Ad, j, host)
 	}
 	if n.Priority != 0 {
 		own := int64(f.specs[n.Description].Priority)
@@ -126,13 +130,14 @@ func (f *jobFlow) nodeColumn(j *job, p FlowPart, name string) string {
 }
 
 // scriptJob is the job of a script of a node. It runs at the submit node.
-func (f *jobFlow) scriptJob(j *job, p FlowPart, host string, now time.Time) jobad.SubmitSpec {
+func (d *flowDecision) scriptJob(p FlowPart) jobad.SubmitSpec {
+	f, j, host := d.flow, d.job, d.host
 	s := f.plan.SettingsOf(p.Node)
 	script := &f.plan.Scripts[s.Pre]
 	if p.Part == flow.PostPart {
 		script = &f.plan.Scripts[s.Post]
 	}
-	words := f.plan.ScriptWords(script, func(macro string) (string, bool) { return f.scriptMacro(j, p, macro) })
+	words := f.plan.ScriptWords(script, func(macro string) (string, bool) { return d.scriptMacro(p, macro) })
 	ad := classad.New()
 	ad.SetString(roost.AttrJobName, f.plan.Graph.Name(p.Node)+"."+p.Part.String())
 	ad.SetString(roost.AttrCmd, escapeReferences(words[0]))
@@ -160,11 +165,7 @@ func (f *jobFlow) scriptJob(j *job, p FlowPart, host string, now time.Time) joba
 	}
 	ad.SetString(roost.AttrOut, out)
 	ad.SetString(roost.AttrErr, err)
-	ad.SetBool(roost.AttrSubmitNodeTask, true)
-	machine := classad.StringValue(cmp.Or(j.spec.SubmitHost, host)).Expr()
-	if err := ad.SetExpr(roost.AttrRequirements, "TARGET."+roost.AttrMachine+" == "+machine.String()); err != nil {
-		panic(err) // a text in quotes
-	}
+	runAtSubmitNode(ad, j, host)
 	ad.SetReal(roost.AttrRequestCpus, scriptCores)
 	ad.SetInt(roost.AttrRequestMemory, scriptMemory)
 	if j.spec.Group != "" {
@@ -172,9 +173,18 @@ func (f *jobFlow) scriptJob(j *job, p FlowPart, host string, now time.Time) joba
 	}
 	ad.SetString(roost.AttrBand, j.spec.Band.String())
 	if p.Again > 0 {
-		ad.SetInt(roost.AttrStartAfter, now.Unix()+int64(script.DeferSeconds))
+		ad.SetInt(roost.AttrStartAfter, d.now.Unix()+int64(script.DeferSeconds))
 	}
 	return jobad.SubmitSpec{Ad: ad, Count: 1}
+}
+
+// runAtSubmitNode has a task run at the submit node of a flow.
+func runAtSubmitNode(ad *classad.Ad, j *job, host string) {
+	ad.SetBool(roost.AttrSubmitNodeTask, true)
+	machine := classad.StringValue(cmp.Or(j.spec.SubmitHost, host)).Expr()
+	if err := ad.SetExpr(roost.AttrRequirements, "TARGET."+roost.AttrMachine+" == "+machine.String()); err != nil {
+		panic(err) // a text in quotes
+	}
 }
 
 // escapeReferences doubles the dollar signs of a text, which then has no references to
@@ -189,7 +199,8 @@ const (
 
 // scriptMacro is the value of a macro in the arguments of a script. The macros are those
 // of HTCondor's manual, chapter DAGMan Workflows.
-func (f *jobFlow) scriptMacro(j *job, p FlowPart, name string) (string, bool) {
+func (d *flowDecision) scriptMacro(p FlowPart, name string) (string, bool) {
+	f, j := d.flow, d.job
 	counts := f.run.Counts()
 	pre, result := f.run.Result(p.Node)
 	switch strings.TrimPrefix(strings.ToUpper(name), "$") {
@@ -223,6 +234,20 @@ func (f *jobFlow) scriptMacro(j *job, p FlowPart, name string) (string, bool) {
 			pre = -1
 		}
 		return strconv.Itoa(pre), true
+	case "CLUSTERID", "JOBID":
+		own := p
+		own.Part, own.Again = flow.JobPart, 0
+		ids := d.submissionJobs(own.key(), d.limits)
+		if len(ids) == 0 {
+			return "-1", true
+		}
+		number := strconv.FormatUint(ids[0].Seq, 10)
+		if strings.EqualFold(strings.TrimPrefix(name, "$"), "JOBID") {
+			number += ".0"
+		}
+		return number, true
+	case "JOB_COUNT":
+		return strconv.Itoa(f.plan.Template(p.Node).Count), true
 	case "SUCCESS":
 		return map[bool]string{true: "True", false: "False"}[result == 0], true
 	}

@@ -28,7 +28,8 @@ type flowPlan struct {
 func newFlowPlan(t testing.TB) *flowPlan {
 	p := &plan.Plan{Graph: graph.New(), Texts: graph.NewTextTable(), Templates: make([]plan.JobTemplate, 2),
 		Settings: make([]plan.NodeSettings, 1), Scripts: make([]plan.NodeScript, 1),
-		Categories: make([]plan.Category, 1), Directory: "/home/alice", Files: []string{"/home/alice/a.dag"}}
+		Categories: make([]plan.Category, 1), Directory: "/home/alice", Files: []string{"/home/alice/a.dag"},
+		RescueBase: "/home/alice/a.dag"}
 	p.Templates[1] = plan.JobTemplate{Ad: `[Cmd = "/bin/node"; Arguments = {"$(name)", "$(RETRY)"}; JobName = "node"]`,
 		Count: 1, Columns: []string{"name"}, NodeColumns: []string{plan.ColumnRetry}, Source: "node.sub"}
 	return &flowPlan{t, p}
@@ -188,6 +189,10 @@ func TestFlow(t *testing.T) {
 	if by, _ := ad.Str(roost.AttrFlowID); by != id.String() {
 		t.Errorf("it is of flow %q", by)
 	}
+	names := d.queue.TaskNames(id.Seq)
+	if got := names.FlowEvents(&d.log[len(d.log)-1]); got != "node a: job is job 2" {
+		t.Errorf("the event is told as %q", got)
+	}
 	d.finish(id, "a", 0)
 	d.expectAdvance("b.job.0 c.job.0")
 	d.finish(id, "c", 0)
@@ -216,6 +221,10 @@ func TestFlowFails(t *testing.T) {
 	d.finish(id, "c", 0)
 	d.expectAdvance("")
 	d.checkState(id, "completed 1 failed 1")
+	if r, ok := FlowRescueOf(d.queue, &d.log[len(d.log)-1]); !ok || r.Base != "/home/alice/a.dag" ||
+		!strings.HasSuffix(r.Text, "\n\nDONE c\n") {
+		t.Errorf("its rescue file is %+v", r)
+	}
 	s, _ := d.queue.Status(id.Seq)
 	if got, want := s.Task.Exit.Reason, "1 of its nodes failed and 1 could not run, the first one: node a: exit "+
 		"code 3"; got != want {
@@ -239,7 +248,7 @@ func TestFlowFails(t *testing.T) {
 func TestFlowScripts(t *testing.T) {
 	d := newTestQueue(t)
 	p := newFlowPlan(t)
-	p.scripts(p.node("a"), "pre.sh $NODE $RETRY", "/bin/post $RETURN $PRE_SCRIPT_RETURN $SUCCESS costs$5")
+	p.scripts(p.node("a"), "pre.sh $NODE $RETRY", "/bin/post $RETURN $PRE_SCRIPT_RETURN $SUCCESS $JOBID costs$5")
 	id := d.submitFlow(p)
 	d.expectAdvance("a.pre.0")
 	pre := d.partJob(id, "a")
@@ -254,7 +263,7 @@ func TestFlowScripts(t *testing.T) {
 	d.runTask(job, eventlog.AttemptExit{Signal: 9})
 	d.expectAdvance("a.post.0")
 	program, err = d.queue.Program(roost.AttemptID{Task: d.partJob(id, "a").Task(0), Attempt: 1})
-	if err != nil || fmt.Sprint(program.Arguments) != "[-9 0 False costs$5]" {
+	if err != nil || fmt.Sprint(program.Arguments) != "[-9 0 False 3.0 costs$5]" {
 		t.Errorf("it runs %q, %v", program.Arguments, err)
 	}
 	d.finish(id, "a", 0)

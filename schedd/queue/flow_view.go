@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/flow"
@@ -125,6 +126,46 @@ func childNames(g *graph.Graph, id graph.NodeID, mark string, names []string) []
 	return names
 }
 
+// describe says in words what has happened. It reads nothing that changes.
+func (f *jobFlow) describe(step flow.FlowEvent) string {
+	name := func(id graph.NodeID) string {
+		if int(id) < f.plan.Graph.Len() {
+			return "node " + f.plan.Graph.Name(id)
+		}
+		return fmt.Sprintf("node number %d", id)
+	}
+	part := func(p flow.NodePart) string { return [...]string{"PRE script", "job", "POST script"}[p] }
+	switch s := step.(type) {
+	case flow.PartBegun:
+		text := name(s.Node) + ": " + part(s.Part)
+		if s.Job != 0 {
+			text += fmt.Sprintf(" is job %d", s.Job)
+		}
+		if s.Attempt > 0 {
+			text += fmt.Sprintf(", attempt %d", s.Attempt+1)
+		}
+		return text
+	case flow.PartEnded:
+		if s.Code == 0 {
+			return name(s.Node) + ": " + part(s.Part) + " done"
+		}
+		return fmt.Sprintf("%s: %s failed with %d: %s", name(s.Node), part(s.Part), s.Code, s.Reason)
+	case flow.PartStopped:
+		return name(s.Node) + " is removed"
+	case flow.ProvisionerReady:
+		return "the PROVISIONER node is ready"
+	case flow.FlowHalted:
+		if s.On {
+			return "halted"
+		}
+		return "goes on"
+	case flow.LimitsChanged:
+		return fmt.Sprintf("its limits are %d jobs, %d idle tasks, %d PRE and %d POST scripts", s.Limits.Jobs,
+			s.Limits.IdleTasks, s.Limits.Pre, s.Limits.Post)
+	}
+	return ""
+}
+
 // reason says in a line how a flow goes, or why it does not.
 func (f *jobFlow) reason() string {
 	switch {
@@ -155,4 +196,38 @@ func (f *jobFlow) reason() string {
 		text += "; " + phase.String()
 	}
 	return text
+}
+
+// FlowRescue is a rescue file that is to be written.
+type FlowRescue struct {
+	Base     string // its name without .rescueNNN
+	UID, GID uint32
+	Text     string
+}
+
+// FlowRescueOf returns the rescue file of a flow that has ended by an event, which has
+// just been applied. It is false if there is none to be written here.
+func FlowRescueOf(q *Queue, e *eventlog.JobEvent) (r FlowRescue, ok bool) {
+	j := q.jobs[e.Job]
+	if e.Type != eventlog.FlowAdvanced && e.Type != eventlog.RemovalRequested || j == nil || j.flow == nil ||
+		j.flow.run == nil || j.flow.plan.RescueBase == "" || !j.isFinal() || originOf(j, q.host) != "" {
+		return r, false
+	}
+	status, _ := j.flow.run.Status()
+	if status == flow.StatusOK {
+		return r, false
+	}
+	var b strings.Builder
+	counts := j.flow.run.Counts()
+	done := j.flow.run.RescueNodes()
+	fmt.Fprintf(&b, "# Rescue DAG file, created after running\n#   the %s DAG file\n# Created %s\n"+
+		"# Rescue DAG version: 2.0.1 (partial)\n#\n# Nodes premarked DONE: %d\n# Nodes that failed: %d\n\n",
+		j.flow.plan.RescueBase, time.Unix(0, e.Time).UTC().Format("1/2/2006 15:04:05 UTC"), len(done),
+		counts[flow.Failed])
+	for _, id := range done {
+		b.WriteString("DONE ")
+		b.Write(j.flow.plan.Graph.NameBytes(id))
+		b.WriteByte('\n')
+	}
+	return FlowRescue{j.flow.plan.RescueBase, j.submission.uid, j.submission.gid, b.String()}, true
 }

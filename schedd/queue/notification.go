@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -128,4 +130,163 @@ func (q *Queue) arrayNotification(j *job, n JobNotification) (JobNotification, b
 		n.What = AbortEvent
 	}
 	return n, j.spec.Mail.OnEnd || n.What == AbortEvent && j.spec.Mail.OnAbort
+}
+
+// UserLogEntry is what the user log of a job is to say of an event.
+type UserLogEntry struct {
+	Path     string // absolute
+	UID, GID uint32
+	Job      roost.JobID
+	FlowNode string // that the job runs; empty: none
+	Time     int64  // unix nanoseconds
+	// Submitted, Started, Ended, Held, Released, RemovalRequested, Suspended or Resumed
+	Type  eventlog.EventType
+	Tasks []UserLogTask
+}
+
+// UserLogTask is a task in such an event.
+type UserLogTask struct {
+	Index  int
+	State  roost.TaskState       // afterwards
+	Node   string                // of its attempt
+	Exit   *eventlog.AttemptExit // nil: not known
+	Reason string
+	// Ended: that its processes run was never recorded, as a crash came in between
+	Unstarted bool
+}
+
+// UserLogOf returns what the user log of a job is to say of an event that has just been
+// applied. It is false for a job without one, and for other events.
+func UserLogOf(q *Queue, e *eventlog.JobEvent) (entry UserLogEntry, ok bool) {
+	j := q.jobs[e.Job]
+	if j == nil || !hasUserLog(q, j) {
+		return entry, false
+	}
+	switch entry = userLogEntry(q, j, e); e.Type {
+	case eventlog.Submitted:
+		entry.addTasks(j, nil, func(i int) bool { return true })
+	case eventlog.Started, eventlog.Ended, eventlog.Lost:
+		entry.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
+	case eventlog.Held:
+		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Held })
+	case eventlog.Released:
+		entry.addTasks(j, e.Ranges, func(i int) bool { return !j.state[i].IsFinal() && !j.state[i].IsActive() })
+	case eventlog.RemovalRequested, eventlog.Dropped:
+		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Removed })
+	case eventlog.Suspended, eventlog.Resumed:
+		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i].IsActive() })
+	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
+		entry.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
+	}
+	return entry, len(entry.Tasks) > 0
+}
+
+// hasUserLog reports whether a job has a user log on this host. The file of a job of the
+// cell's queue is at its submit node.
+func hasUserLog(q *Queue, j *job) bool { return j.spec.UserLog && originOf(j, q.host) == "" }
+
+// userLogEntry returns the entry of an event without its tasks.
+func userLogEntry(q *Queue, j *job, e *eventlog.JobEvent) UserLogEntry {
+	entry := UserLogEntry{UID: j.submission.uid, GID: j.submission.gid, Job: j.id(q.host), Time: e.Time, Type: e.Type}
+	if m, err := q.newSubstituter(j, roost.AttemptID{Task: j.id(q.host).Task(0)}); err == nil {
+		entry.Path = m.Text(roost.AttrUserLog)
+		entry.FlowNode, _ = m.Ad.Str(roost.AttrFlowNode)
+	}
+	switch e.Type {
+	case eventlog.Lost:
+		entry.Type = eventlog.Ended
+	case eventlog.Dropped:
+		entry.Type = eventlog.RemovalRequested
+	case eventlog.OwnerSuspended:
+		entry.Type = eventlog.Suspended
+	case eventlog.OwnerResumed:
+		entry.Type = eventlog.Resumed
+	}
+	return entry
+}
+
+// addTasks adds the tasks of ranges, of none all, that an event concerns.
+func (l *UserLogEntry) addTasks(j *job, ranges []eventlog.IndexRange, concerns func(i int) bool) {
+	if len(ranges) == 0 {
+		ranges = []eventlog.IndexRange{{First: 0, Last: len(j.state) - 1}}
+	}
+	for _, span := range ranges {
+		for i := span.First; i <= min(span.Last, len(j.state)-1); i++ {
+			if !concerns(i) {
+				continue
+			}
+			t := UserLogTask{Index: i, State: j.state[i]}
+			if r := j.records.Get(i); r != nil {
+				t.Node, t.Exit, t.Reason = r.Node, r.Exit, recordReason(r, j.state[i])
+				t.Unstarted = l.Type == eventlog.Ended && r.Started == 0
+			}
+			l.Tasks = append(l.Tasks, t)
+		}
+	}
+}
+
+// UserLogJobs lists the jobs that have a user log.
+func UserLogJobs(q *Queue) (seqs []uint64) {
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		if hasUserLog(q, q.jobs[seq]) {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
+}
+
+// ReplayUserLog calls f with what the user log of a job was to say of its events. These
+// are from the log of the queue. In which state an attempt left its task is known of
+// the last one.
+func ReplayUserLog(q *Queue, seq uint64, events []eventlog.JobEvent, f func(UserLogEntry)) {
+	j := q.jobs[seq]
+	if j == nil {
+		return
+	}
+	nodes, last, active, started := map[int]string{}, map[int]int{}, map[int]bool{}, map[int]bool{}
+	for k := range events {
+		if t := events[k].Type; t == eventlog.Ended || t == eventlog.Lost {
+			last[events[k].Index] = k
+		}
+	}
+	for k := range events {
+		e := &events[k]
+		entry := userLogEntry(q, j, e)
+		one := []eventlog.IndexRange{{First: e.Index, Last: e.Index}}
+		all := func(int) bool { return true }
+		switch entry.Type {
+		case eventlog.Assigned:
+			nodes[e.Index], active[e.Index], started[e.Index] = e.Node, true, false
+		case eventlog.Submitted:
+			entry.addTasks(j, nil, all)
+		case eventlog.Held, eventlog.Released: // of a task that runs its end says that
+			entry.addTasks(j, e.Ranges, func(i int) bool { return !active[i] })
+		case eventlog.Started:
+			started[e.Index] = true
+			entry.addTasks(j, one, all)
+		case eventlog.Ended:
+			delete(active, e.Index)
+			entry.addTasks(j, one, all)
+		case eventlog.RemovalRequested:
+			entry.addTasks(j, e.Ranges, func(i int) bool {
+				_, ran := last[i]
+				return j.state[i] == roost.Removed && !ran
+			})
+		}
+		for i := range entry.Tasks {
+			t := &entry.Tasks[i]
+			if t.Node = nodes[t.Index]; entry.Type == eventlog.Ended {
+				t.Unstarted = !started[t.Index]
+				if t.Exit = e.Exit; last[t.Index] != k {
+					t.State = roost.Idle
+				}
+			}
+			if e.Reason != "" {
+				t.Reason = e.Reason
+			}
+		}
+		if len(entry.Tasks) > 0 {
+			f(entry)
+		}
+	}
 }

@@ -78,10 +78,11 @@ type TaskNames struct {
 	indexes       *roost.ArrayIndexes
 	tasksPerIndex int // so many tasks have one index; 0 is 1
 	mpiGangSize   int // so many are a gang that one leads; 0 is 1
+	flow          *jobFlow
 }
 
 func (j *job) names() TaskNames {
-	n := TaskNames{indexes: j.indexes, tasksPerIndex: j.tasksPerIndex()}
+	n := TaskNames{indexes: j.indexes, tasksPerIndex: j.tasksPerIndex(), flow: j.flow}
 	if j.spec.MPIGang {
 		n.mpiGangSize = j.spec.GangSize
 	}
@@ -91,6 +92,18 @@ func (j *job) names() TaskNames {
 // GangPart is which part of its gang a task is: 0 for the leader, and for tasks without
 // one.
 func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) }
+
+// FlowEvents says in words what has happened to a flow.
+func (n TaskNames) FlowEvents(e *eventlog.JobEvent) string {
+	if n.flow == nil || n.flow.run == nil {
+		return ""
+	}
+	var parts []string
+	for _, step := range e.FlowEvents {
+		parts = append(parts, n.flow.describe(step))
+	}
+	return strings.Join(parts, "; ")
+}
 
 // TaskNames is what users call the tasks of a job; of one that is not here, their own
 // numbers.

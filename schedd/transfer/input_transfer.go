@@ -103,7 +103,7 @@ func (t *FileTransfers) sendInput(ctx context.Context, p *StartdNode, a roost.At
 	}
 	entries, err := agent.Expand(ctx, pl.Iwd, pl.inputs)
 	if errors.Is(err, roost.Unavailable) {
-		t.users.removeAgent(pl.UID, pl.GID) // it has died, and another is started for the next attempt
+		t.users.DropAgent(pl.UID, pl.GID) // it has died, and another is started for the next attempt
 	}
 	if err != nil {
 		return err

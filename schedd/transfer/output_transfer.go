@@ -150,7 +150,7 @@ func (c *OutputFetch) wireError(err error) error {
 		return err
 	}
 	if errors.Is(err, roost.Unavailable) {
-		c.users.removeAgent(c.UID, c.GID) // if it was the agent that has died, another is started
+		c.users.DropAgent(c.UID, c.GID) // if it was the agent that has died, another is started
 	}
 	return rpc.FromStatus(err)
 }

@@ -138,8 +138,8 @@ func (u *UserAgents) Agent(uid, gid uint32) (*userfiles.Agent, error) {
 	return a, nil
 }
 
-// removeAgent forgets an agent that has failed.
-func (u *UserAgents) removeAgent(uid, gid uint32) {
+// DropAgent forgets an agent that has failed.
+func (u *UserAgents) DropAgent(uid, gid uint32) {
 	u.mu.Lock()
 	a := u.agents[agentKey{uid, gid}]
 	delete(u.agents, agentKey{uid, gid})

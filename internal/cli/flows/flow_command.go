@@ -21,14 +21,15 @@ func FlowCommand() *frame.Command {
 	return &frame.Command{
 		Name: "flow", Group: frame.GroupRun, Summary: "run DAG files, whose jobs run in an order",
 		Synopsis: "[submit FILE… | status [FLOW…] | halt FLOW… | resume FLOW… | throttle FLOW… | ready FLOW… | " +
-			"check FILE… | dot FILE…]", MaxOperands: -1, Branches: flowBranches,
+			"rescue FLOW | check FILE… | dot FILE…]", MaxOperands: -1, Branches: flowBranches,
 		Run: func(c *frame.Invocation) error { return c.RunSubcommand(flowBranches()) },
 		Description: "A flow is a set of nodes that run jobs, and an order in which they run. It is described in " +
 			"DAG files, the language of HTCondor's DAGMan. submit puts a flow into the queue, where it is a job: " +
 			"roost rm, hold, release, retry, wait and show are for flows, too. status shows how flows go, by " +
 			"default all of yours. A halted flow begins no PRE script and submits no job until it is resumed. " +
 			"throttle changes the limits of a flow that runs, and ready has the nodes begin that wait for the " +
-			"PROVISIONER node. check reads each file with the splices and includes in " +
+			"PROVISIONER node. rescue prints which nodes are done, in the form of DAGMan. check reads each " +
+			"file with the splices and includes in " +
 			"it, and reports all mistakes, each with its line, its cause and its remedy. dot draws a flow in the " +
 			"language of Graphviz. Several files of dot are one flow, in which the nodes are called 0.NAME, 1.NAME " +
 			"and so on.",
@@ -52,8 +53,11 @@ func flowBranches() []frame.Subcommand {
 	const flows = "the id of a flow"
 	limits := []string{"max-jobs", "max-idle", "max-pre", "max-post"}
 	return []frame.Subcommand{
+		{Name: "rescue", Summary: "print a rescue file of a flow", MinOperands: 1, MaxOperands: 1,
+			OperandNames: flows, Run: printRescue},
 		{Name: "submit", Summary: "run the flow of DAG files", Flags: append([]string{"json", "use-dag-dir",
-			"depth-first", "always-run-post", "rescue", "name", "key", "cell", "hold", "wait"}, limits...),
+			"depth-first", "always-run-post", "rescue", "name", "key", "cell", "hold", "wait", "sub-flow",
+			"write-rescue"}, limits...),
 			MinOperands: 1, MaxOperands: -1, OperandNames: "a DAG file", Run: submitFlow},
 		{Name: "status", Summary: "show how flows go", Flags: []string{"json", "nodes", "state", "node"},
 			MaxOperands: -1, OperandNames: flows, Run: showFlows},

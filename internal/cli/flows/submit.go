@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/submit/dag"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
+	"github.com/roost-batch/roost/schedd/flow"
 	"github.com/roost-batch/roost/schedd/flow/graph"
 	"github.com/roost-batch/roost/schedd/flow/plan"
 )
@@ -38,49 +39,60 @@ func submitFlags() []ucli.Flag {
 		&ucli.BoolFlag{Name: "always-run-post", Usage: "POST scripts run also where the PRE script has failed"},
 		&ucli.IntFlag{Name: "rescue", Value: -1,
 			Usage: "begin with the nodes done that rescue file `N` says; 0: none; otherwise the newest is taken"},
+		&ucli.BoolFlag{Name: "write-rescue",
+			Usage: "write FILE.rescueNNN if the flow ends otherwise than it should, as DAGMan does"},
 		&ucli.StringFlag{Name: "name", Usage: "the flow's `NAME` in lists; otherwise that of the file"},
 		&ucli.StringFlag{Name: "key",
 			Usage: "the submit `KEY`: submitting again with the same one gives the same flow"},
 		&ucli.BoolFlag{Name: "cell", Usage: "submit to the queue of the cell, which outlives this machine"},
 		&ucli.BoolFlag{Name: "hold", Usage: "hold the flow until it is released"},
+		&ucli.BoolFlag{Name: "sub-flow", Usage: "wait, as a node of another flow does: where the key was used " +
+			"before, what had failed runs again, and SIGTERM removes the flow"},
 		&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"},
 			Usage: "wait until the flow has ended; the exit status is as of roost wait"},
 	}
 }
 
+// flowOptions are how a flow is submitted.
+type flowOptions struct {
+	useDirectory              bool // names of files are relative to the directory of the DAG file
+	limits                    flow.Limits
+	depthFirst, alwaysRunPost bool
+	rescue                    int    // of the rescue file; 0: none; below 0: the newest
+	name                      string // empty: that of the file
+	key                       string // empty: a new one
+	cell, hold                bool
+	writesRescue              bool // a rescue file when the flow ends otherwise than it should
+	priority                  int
+}
+
+// optionsOf reads the flags of roost flow submit.
+func optionsOf(c *frame.Invocation) flowOptions {
+	limit := func(name string) int { return int(min(c.Flags.Uint(name), roost.MaxTasks)) }
+	return flowOptions{
+		useDirectory: c.Flag("use-dag-dir"),
+		limits: flow.Limits{Jobs: limit("max-jobs"), IdleTasks: limit("max-idle"), Pre: limit("max-pre"),
+			Post: limit("max-post")},
+		depthFirst: c.Flag("depth-first"), alwaysRunPost: c.Flag("always-run-post"), rescue: c.CountFlag("rescue"),
+		name: c.StringFlag("name"), key: c.StringFlag("key"), cell: c.Flag("cell"), hold: c.Flag("hold"),
+		writesRescue: c.Flag("write-rescue"),
+	}
+}
+
 // submitFlow submits the flow of all files.
 func submitFlow(c *frame.Invocation, args []string) error {
-	p, err := compileFlow(c, args)
+	p, err := compileFlow(c, args, optionsOf(c))
 	if err != nil {
 		return err
 	}
-	form, err := plan.Encode(p)
-	if err != nil {
-		return err
-	}
-	req := &scheddapi.SubmitRequest{Key: c.StringFlag("key"), Jobs: []*scheddapi.JobSpec{{Ad: flowAd(c, p).String(),
-		Count: 1, Flow: form}}}
-	if c.Flag("cell") {
-		req.Schedd = jobs.CellQueue
-	}
-	if req.Key == "" {
-		req.Key = rand.Text()
-	}
-	s, err := c.ConnectSchedd()
-	if err != nil {
-		return err
-	}
-	var reply *scheddapi.SubmitReply
-	err = c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		reply, err = s.SendSubmission(ctx, req, nil)
-		return frame.DecodeError(err)
-	})
+	reply, err := sendFlow(c, p, optionsOf(c))
 	if err != nil {
 		return err
 	}
 	id := reply.GetIds()[0]
+	if c.Flag("sub-flow") {
+		return runSubflow(c, id, reply.GetRepeatedKey())
+	}
 	if c.WantsJSON() {
 		err = frame.PrintJSON(c.Stdout, frame.JSONDocument{"flow": id, "nodes": countNodes(p),
 			"repeated": reply.GetRepeatedKey(), "cell_queue": reply.GetCellQueue()})
@@ -97,15 +109,42 @@ func submitFlow(c *frame.Invocation, args []string) error {
 	return jobs.AwaitJobs(c, progressbar.New, reply.GetIds(), 0, c.WantsJSON())
 }
 
+// sendFlow submits a flow that is compiled.
+func sendFlow(c *frame.Invocation, p *plan.Plan, o flowOptions) (reply *scheddapi.SubmitReply, err error) {
+	form, err := plan.Encode(p)
+	if err != nil {
+		return nil, err
+	}
+	req := &scheddapi.SubmitRequest{Key: o.key, Jobs: []*scheddapi.JobSpec{{Ad: flowAd(p, o).String(), Count: 1,
+		Flow: form}}}
+	if o.cell {
+		req.Schedd = jobs.CellQueue
+	}
+	if req.Key == "" {
+		req.Key = rand.Text()
+	}
+	s, err := c.ConnectSchedd()
+	if err != nil {
+		return nil, err
+	}
+	err = c.Retry(frame.SubmitTimeout, func(ctx context.Context, _ func()) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		reply, err = s.SendSubmission(ctx, req, nil)
+		return frame.DecodeError(err)
+	})
+	return reply, err
+}
+
 func countNodes(p *plan.Plan) int {
 	s := p.Graph.Statistics()
 	return s.Nodes - s.ByKind[graph.JoinNode]
 }
 
 // flowAd is the ad of the flow itself. It asks for next to nothing, as it runs nothing.
-func flowAd(c *frame.Invocation, p *plan.Plan) *classad.Ad {
+func flowAd(p *plan.Plan, o flowOptions) *classad.Ad {
 	ad := classad.New()
-	name := c.StringFlag("name")
+	name := o.name
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(p.Files[0]), filepath.Ext(p.Files[0]))
 	}
@@ -114,36 +153,63 @@ func flowAd(c *frame.Invocation, p *plan.Plan) *classad.Ad {
 	ad.SetReal(roost.AttrRequestCpus, 0.001)
 	ad.SetInt(roost.AttrRequestMemory, 0)
 	ad.SetString(roost.AttrIwd, p.Directory)
-	if c.Flag("hold") {
+	if o.priority != 0 {
+		ad.SetInt(roost.AttrPriority, int64(o.priority))
+	}
+	if o.hold {
 		ad.SetBool(roost.AttrHoldOnSubmit, true)
 	}
 	return ad
 }
 
 // compileFlow reads the DAG files and what they name, and returns their plan.
-func compileFlow(c *frame.Invocation, args []string) (*plan.Plan, error) {
-	flow, diags := dag.Parse(userFiles{c}, args, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir")})
+func compileFlow(c *frame.Invocation, args []string, o flowOptions) (*plan.Plan, error) {
+	read, diags := dag.Parse(userFiles{c}, args, dag.ParseOptions{UseDirectory: o.useDirectory})
 	printDiagnostics(c, diags)
 	if diags.HasErrors() {
 		return nil, frame.ExitError(errorKind(diags).ExitCode())
 	}
-	if err := applyRescue(c, args, flow); err != nil {
+	if err := applyRescue(c, args, o.rescue, read); err != nil {
 		return nil, err
 	}
-	for _, text := range flow.Unsupported() {
+	for _, text := range read.Unsupported() {
 		fmt.Fprintf(c.Stderr, "roost: warning: %s\n", text)
 	}
 	opts, err := c.SubmitOptions()
 	if err != nil {
 		return nil, err
 	}
-	p := flow.Plan(opts.Dir)
-	p.Environment = opts.Environ
-	p.Limits.Jobs, p.Limits.IdleTasks = int(c.Flags.Uint("max-jobs")), int(c.Flags.Uint("max-idle"))
-	p.Limits.Pre, p.Limits.Post = int(c.Flags.Uint("max-pre")), int(c.Flags.Uint("max-post"))
-	p.DepthFirst, p.AlwaysRunPost = c.Flag("depth-first"), c.Flag("always-run-post")
+	p := read.Plan(opts.Dir)
+	p.Environment, p.Limits = opts.Environ, o.limits
+	p.DepthFirst, p.AlwaysRunPost = o.depthFirst, o.alwaysRunPost
+	if o.writesRescue {
+		p.RescueBase = strings.TrimSuffix(c.AbsolutePath(dag.RescueName(args, 1)), ".rescue001")
+		if !filepath.IsAbs(p.RescueBase) {
+			p.RescueBase = filepath.Join(opts.Dir, p.RescueBase)
+		}
+	}
 	findScripts(p)
-	return p, compileJobs(c, flow, p, opts)
+	return p, compileJobs(c, read, p, opts, o.useDirectory)
+}
+
+// applyRescue marks the nodes that a rescue file says are done.
+func applyRescue(c *frame.Invocation, args []string, number int, read *dag.Flow) error {
+	if number < 0 {
+		number = dag.NewestRescue(userFiles{c}, args)
+	}
+	if number == 0 {
+		return nil
+	}
+	name := dag.RescueName(args, number)
+	rescue, diags := dag.ReadRescue(userFiles{c}, name, read)
+	printDiagnostics(c, diags)
+	if diags.HasErrors() {
+		return frame.ExitError(errorKind(diags).ExitCode())
+	}
+	rescue.Apply(read)
+	fmt.Fprintf(c.Stderr, "roost: %s of the flow is done, by %s; --rescue 0 begins from the beginning\n",
+		document.Plural(len(rescue.Done), "node"), document.PrintableText(name))
+	return nil
 }
 
 // findScripts has scripts without a directory be files of the directory in which they
@@ -168,25 +234,4 @@ func findScripts(p *plan.Plan) {
 			}
 		}
 	}
-}
-
-// applyRescue marks the nodes that a rescue file says are done.
-func applyRescue(c *frame.Invocation, args []string, flow *dag.Flow) error {
-	number := c.CountFlag("rescue")
-	if number < 0 {
-		number = dag.NewestRescue(userFiles{c}, args)
-	}
-	if number == 0 {
-		return nil
-	}
-	name := dag.RescueName(args, number)
-	rescue, diags := dag.ReadRescue(userFiles{c}, name, flow)
-	printDiagnostics(c, diags)
-	if diags.HasErrors() {
-		return frame.ExitError(errorKind(diags).ExitCode())
-	}
-	rescue.Apply(flow)
-	fmt.Fprintf(c.Stderr, "roost: %s of the flow is done, by %s; --rescue 0 begins from the beginning\n",
-		document.Plural(len(rescue.Done), "node"), document.PrintableText(name))
-	return nil
 }

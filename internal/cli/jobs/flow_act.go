@@ -42,3 +42,21 @@ func Flows(c *frame.Invocation, selectors []string) ([]*scheddapi.JobStatus, err
 	}
 	return list, nil
 }
+
+// Retry has what failed of a job run again.
+func Retry(c *frame.Invocation, id string) error { return actOne(c, id, scheddapi.ActRequest_RETRY) }
+
+// Remove removes a job.
+func Remove(c *frame.Invocation, id string) error { return actOne(c, id, scheddapi.ActRequest_REMOVE) }
+
+// actOne changes one job.
+func actOne(c *frame.Invocation, id string, verb scheddapi.ActRequest_Verb) error {
+	results, err := changeJobs(c, &scheddapi.ActRequest{Verb: verb,
+		Selection: &scheddapi.Selection{Selectors: []string{id}}})
+	for _, r := range results {
+		if err == nil && r.GetError() != "" {
+			err = frame.KindErrorf(roost.ErrorKind(r.GetKind()), "%s", r.GetError())
+		}
+	}
+	return err
+}

@@ -12,8 +12,6 @@
 # Different here:
 #   line 7: error      = $(base)/err
 #       Each task needs a file of its own: its number was added.
-#   line 8: log        = sim.log
-#       There is no log file: roost show ID tells what has happened, and roost wait ID waits.
 #   line 12: requirements   = (OpSys == "LINUX") && HasAVX2 && TARGET.Memory > 2000
 #       Machines do not have HasAVX2 by themselves here: their administrators add it in the node file, see
 #       roost-node(5), or the expression has to ask for something else.
@@ -42,6 +40,7 @@ job "sweep" {
 
   stdout   = "run/${task.job}/out.${task.index}"
   stderr   = "run/${task.job}/err.${task.index}"
+  user_log = "sim.log"
   transfer = "auto"
   inputs   = ["common", "${each.value}"]
 
@@ -61,4 +60,4 @@ job "sweep" {
   }
   mail_on = ["abort"]
 }
-# condor: 1 jobs, 22 carried, 3 lost, 7 differ
+# condor: 1 jobs, 22 carried, 3 lost, 6 differ

@@ -120,34 +120,50 @@ func (s *sectionReader) ReadByte() (byte, error) {
 	return s.from.ReadByte()
 }
 
-// number reads a number from 0 to most.
-func (s *sectionReader) number(most int) int {
-	n, err := binary.ReadUvarint(s)
+// peek returns the next bytes of the section, as many as a number may have.
+func (s *sectionReader) peek() []byte {
+	b, _ := s.from.Peek(int(min(s.left, binary.MaxVarintLen64)))
+	return b
+}
+
+// take goes past a number of so many bytes, unless it is none or s has failed.
+func (s *sectionReader) take(size int) bool {
 	switch {
 	case s.err != nil:
-	case err != nil:
-		s.fail("it ends within a section")
-	case n > uint64(max(most, 0)):
-		s.fail("a number is %d, and %d is the most there", n, most)
-	default:
-		return int(n)
+		return false
+	case size <= 0:
+		s.fail("it ends within a section, or a number is too long")
+		return false
 	}
-	return 0
+	s.from.Discard(size)
+	s.left -= int64(size)
+	return true
+}
+
+// number reads a number from 0 to most.
+func (s *sectionReader) number(most int) int {
+	n, size := binary.Uvarint(s.peek())
+	if !s.take(size) {
+		return 0
+	}
+	if n > uint64(max(most, 0)) {
+		s.fail("a number is %d, and %d is the most there", n, most)
+		return 0
+	}
+	return int(n)
 }
 
 // signed reads a number of which the amount is at most that.
 func (s *sectionReader) signed(most int) int {
-	n, err := binary.ReadVarint(s)
-	switch {
-	case s.err != nil:
-	case err != nil:
-		s.fail("it ends within a section")
-	case n > int64(most) || n < -int64(most):
-		s.fail("a number is %d, and its amount is at most %d there", n, most)
-	default:
-		return int(n)
+	n, size := binary.Varint(s.peek())
+	if !s.take(size) {
+		return 0
 	}
-	return 0
+	if n > int64(most) || n < -int64(most) {
+		s.fail("a number is %d, and its amount is at most %d there", n, most)
+		return 0
+	}
+	return int(n)
 }
 
 // bytes reads a text of at most so many bytes.

@@ -130,8 +130,6 @@ func (p *Plan) checkNode(s *sectionReader, id graph.NodeID, n *graph.Node) {
 	t := &p.Templates[n.Description]
 	runs := n.Kind != graph.JoinNode && n.Flags&graph.NoopFlag == 0
 	switch {
-	case n.Kind == graph.SubflowNode:
-		s.fail("node %q runs another flow, which is not possible yet", p.Graph.Name(id))
 	case runs && t.Count == 0:
 		s.fail("node %q has no job", p.Graph.Name(id))
 	case len(t.Columns)*t.Count > len(p.Values)-int(n.Vars):
@@ -164,7 +162,7 @@ func (p *Plan) readFlow(s *sectionReader) {
 	bound := func() int { return s.number(1 << 31) }
 	p.Limits = flow.Limits{Jobs: bound(), IdleTasks: bound(), Pre: bound(), Post: bound()}
 	p.Directory, p.Environment = s.text(1<<12), s.texts(1<<16, 1<<20)
-	p.Files = s.texts(1<<16, 1<<12)
+	p.Files, p.RescueBase = s.texts(1<<16, 1<<12), s.text(1<<12)
 }
 
 // check verifies what several sections say together, and finishes the graph.
@@ -197,6 +195,8 @@ func (p *Plan) check() error {
 		return fmt.Errorf("%w: it has no node", roost.Invalid)
 	case !path.IsAbs(p.Directory):
 		return fmt.Errorf("%w: its directory %q is not absolute", roost.Invalid, p.Directory)
+	case p.RescueBase != "" && !path.IsAbs(p.RescueBase):
+		return fmt.Errorf("%w: its rescue file %q is not absolute", roost.Invalid, p.RescueBase)
 	}
 	if cycle := p.Graph.Finish(); cycle != nil {
 		return fmt.Errorf("%w: node %s waits for itself", roost.Invalid, p.Graph.Name(cycle[0]))

@@ -187,4 +187,5 @@ func (p *Plan) writeFlow(w *sectionWriter) {
 	w.text(p.Directory)
 	w.texts(p.Environment)
 	w.texts(p.Files)
+	w.text(p.RescueBase)
 }

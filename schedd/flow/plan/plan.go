@@ -25,6 +25,9 @@ type Plan struct {
 	Directory   string   // absolute; scripts run there unless their node says otherwise
 	Environment []string // of scripts, as NAME=VALUE
 	Files       []string // the DAG files, by Node.File; the first one is that of the flow
+	// a flow that ends otherwise than it should writes which nodes are done into this
+	// file with .rescueNNN behind its name; empty: it does not
+	RescueBase string
 
 	parents *parentIndex
 }

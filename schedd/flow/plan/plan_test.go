@@ -18,7 +18,8 @@ func randomPlan(t testing.TB, rng *rand.Rand, nodes int) *Plan {
 	p := &Plan{Graph: graph.New(), Texts: graph.NewTextTable(), Templates: make([]JobTemplate, 1),
 		Settings: make([]NodeSettings, 1), Scripts: make([]NodeScript, 1), Categories: make([]Category, 1),
 		Directory: "/home/alice", Environment: []string{"A=b", "C=d e"}, Files: []string{"/home/alice/a.dag"},
-		Limits: flow.Limits{Jobs: rng.IntN(10), IdleTasks: 1000, Pre: 20, Post: 20}, DepthFirst: rng.IntN(2) == 0,
+		RescueBase: "/home/alice/a.dag",
+		Limits:     flow.Limits{Jobs: rng.IntN(10), IdleTasks: 1000, Pre: 20, Post: 20}, DepthFirst: rng.IntN(2) == 0,
 		AlwaysRunPost: rng.IntN(2) == 0}
 	text := func(format string, args ...any) graph.TextID {
 		id, ok := p.Texts.Add(fmt.Appendf(nil, format, args...))

@@ -81,6 +81,7 @@ type JobSpec struct {
 	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
+	UserLog           bool     // a file gets a record of each thing that happens to it
 	IsFlow            bool     // its task runs nothing, and ends with the flow
 	SubmitNodeTask    bool     // its tasks run at the submit node, beside others
 	IsAlloc           bool     // an alloc set: its tasks hold resources, and run nothing
@@ -151,6 +152,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		r.softConstraints(p.ContentDigests())
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
+	p.UserLog = r.text(roost.AttrUserLog, "") != ""
 	p.IsFlow, p.SubmitNodeTask = r.boolean(roost.AttrIsFlow, false), r.boolean(roost.AttrSubmitNodeTask, false)
 	r.requireProgram(&p)
 	return p, r.err
