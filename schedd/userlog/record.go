@@ -88,6 +88,9 @@ func describeEnd(t queue.UserLogTask) (number int, line, body string) {
 	case roost.Held:
 		return jobHeld, "Job was held.", "\t" + reason(t.Reason) + "\n\tCode 1 Subcode 0\n"
 	}
+	if t.Unstarted { // nothing says that it has executed
+		return 0, "", ""
+	}
 	return jobEvicted, "Job was evicted.", "\t(0) Job was not checkpointed.\n" + usageLines(t) +
 		"\t0  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job\n"
 }

@@ -62,6 +62,10 @@ func TestRecords(t *testing.T) {
 	if len(unstarted) != 2 || !strings.HasPrefix(unstarted[0].Text, "001 (012.000.000) ") {
 		t.Errorf("got %q", unstarted)
 	}
+	never := Records(entry(queue.Ended, queue.UserLogTask{State: roost.Idle, Unstarted: true}))
+	if len(never) > 0 {
+		t.Errorf("got %q", never)
+	}
 	again := Records(entry(queue.Ended, queue.UserLogTask{State: roost.Idle}))
 	if len(again) != 1 || !strings.HasPrefix(again[0].Text, "004 (012.000.000) ") {
 		t.Errorf("got %q", again)
