@@ -126,6 +126,8 @@ func (p *fileParser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic 
 			return p.checkMember(at, "alloc",
 				"An alloc set that was submitted before is named by its id: in = \"123\".", name, named,
 				sortedKeys(p.allocs))
+		case root == "node":
+			return p.checkMember(at, "node", "A block node \"%s\" { … } defines one.", name, named, p.nodeNames)
 		case root == "job":
 			return p.checkMember(at, "job", "Jobs of other files are named by their id: depends_on = [\"123\"].", name,
 				named, p.jobNames)

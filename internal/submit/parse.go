@@ -55,6 +55,7 @@ type fileParser struct {
 	declared      map[string]cty.Value // the variables
 	localNames    []string
 	jobNames      []string
+	nodeNames     []string               // of a flow
 	blocks        []*hclsyntax.Block     // of jobs
 	allocBlocks   []*hclsyntax.Block     // of alloc sets
 	allocs        map[string]*jobBuilder // alloc sets by name
@@ -265,10 +266,12 @@ var foreignSettings = map[string]string{
 	"mem": "memory", "ram": "memory", "gpu": "gpus",
 	"ngpus": "gpus", "gpu_mem": "gpu_memory", "gmem": "gpu_memory", "vram": "gpu_memory",
 	"request_gpu_memory": "gpu_memory", "class": "app_class", "time": "walltime", "timeout": "walltime",
-	"time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
+	"time_limit": "walltime", "cwd": "directory", "dir": "directory", "retries": "retry",
+	"workdir": "directory", "initialdir": "directory", "iwd": "directory",
 	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group",
 	"tasks": "count", "array": "count", "replicas": "count",
-	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command",
+	"after": "depends_on", "dependencies": "depends_on", "depends_on": "after", "parents": "after",
+	"constraint": "requirements", "universe": "command",
 	"request_cpus": "cpus", "request_memory": "memory",
 	"request_disk": "disk", "request_gpus": "gpus", "log": "user_log", "inherit_environment": "getenv",
 	"max_retries": "retries", "prio": "priority", "name": "",

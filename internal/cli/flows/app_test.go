@@ -26,6 +26,15 @@ func testFiles() map[string]string {
 		"sub/top.dag":     "INCLUDE names.inc\n",
 		"sub/names.inc":   "JOB A a.sub\n",
 		"sub/a.sub":       "queue\n",
+		"good.hcl": "flow \"good\" {\n  node \"A\" { job = \"d.sub\" }\n  splice \"S\" {\n" +
+			"    file  = \"diamond.dag\"\n" +
+			"    after = [node.A]\n  }\n}\n",
+		"wrong.hcl": "flow \"wrong\" {\n  node \"A\" {\n    job   = \"none.sub\"\n    after = [\"S+E\"]\n  }\n" +
+			"  splice \"S\" { file = \"diamond.dag\" }\n  node \"B\" {\n    job   = \"none.sub\"\n" +
+			"    retri = 3\n  }\n}\n",
+		"ring.hcl": "flow \"ring\" {\n  node \"A\" {\n    job   = \"d.sub\"\n    after = [node.B]\n  }\n" +
+			"  node \"B\" {\n" +
+			"    job      = \"d.sub\"\n    after    = [node.A]\n    category = \"big\"\n  }\n}\n",
 	}
 }
 
@@ -49,7 +58,8 @@ func TestFlowCommands(t *testing.T) {
 		"roost flow check --use-dag-dir sub/top.dag", "roost flow check sub/top.dag",
 		"roost flow check --json diamond.dag bad.dag", "roost flow check --json --no-files complex.dag",
 		"roost flow dot complex.dag", "roost flow dot cycle.dag", "roost flow dot --no-files diamond.dag",
-		"roost flow check", "roost flow chekc x", "condor_dag_checker diamond.dag",
+		"roost flow check good.hcl wrong.hcl ring.hcl", "roost flow dot good.hcl", "roost flow check",
+		"roost flow chekc x", "condor_dag_checker diamond.dag",
 		"condor_dag_checker bad.dag missing.dag",
 		"condor_dag_checker -STRICT missing.dag", "condor_dag_checker -stat complex.dag",
 		"condor_dag_checker --json cycle.dag",

@@ -109,7 +109,7 @@ func runChecker(c *frame.Invocation) error {
 	failed := false
 	var documents []frame.JSONDocument
 	for _, name := range o.files {
-		flow, diags := dag.Parse(userFiles{c}, []string{name}, o.parse)
+		flow, diags := dag.Parse(newUserFiles(c), []string{name}, o.parse)
 		failed = failed || diags.HasErrors()
 		switch {
 		case o.json:

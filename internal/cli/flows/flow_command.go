@@ -24,7 +24,8 @@ func FlowCommand() *frame.Command {
 			"rescue FLOW | check FILE… | dot FILE…]", MaxOperands: -1, Branches: flowBranches,
 		Run: func(c *frame.Invocation) error { return c.RunSubcommand(flowBranches()) },
 		Description: "A flow is a set of nodes that run jobs, and an order in which they run. It is described in " +
-			"DAG files, the language of HTCondor's DAGMan. submit puts a flow into the queue, where it is a job: " +
+			"HCL, the language of job files, or in DAG files, the language of HTCondor's DAGMan. submit puts a " +
+			"flow into the queue, where it is a job: " +
 			"roost rm, hold, release, retry, wait and show are for flows, too. status shows how flows go, by " +
 			"default all of yours. A halted flow begins no PRE script and submits no job until it is resumed. " +
 			"throttle changes the limits of a flow that runs, and ready has the nodes begin that wait for the " +
@@ -35,6 +36,7 @@ func FlowCommand() *frame.Command {
 			"and so on.",
 		Examples: []frame.Example{
 			{Line: "roost flow submit diamond.dag", Description: "run a flow; prints its id"},
+			{Line: "roost flow submit sweep.hcl", Description: "the same for a flow in HCL"},
 			{Line: "roost flow status --state failed 12", Description: "which nodes have failed, and why"},
 			{Line: "roost flow throttle --max-jobs 100 12", Description: "no more than 100 jobs in " +
 				"the queue at a time"},
@@ -81,7 +83,7 @@ func checkFlows(c *frame.Invocation, args []string) error {
 	var documents []frame.JSONDocument
 	kind := roost.ErrorKind(0)
 	for _, name := range args {
-		flow, diags := dag.Parse(userFiles{c}, []string{name}, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir"),
+		flow, diags := dag.Parse(newUserFiles(c), []string{name}, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir"),
 			SkipFileTests: c.Flag("no-files")})
 		if k := errorKind(diags); k != 0 && kind != roost.Invalid {
 			kind = k
@@ -108,7 +110,7 @@ func checkFlows(c *frame.Invocation, args []string) error {
 
 // drawFlow draws the flow of all files.
 func drawFlow(c *frame.Invocation, args []string) error {
-	flow, diags := dag.Parse(userFiles{c}, args, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir"),
+	flow, diags := dag.Parse(newUserFiles(c), args, dag.ParseOptions{UseDirectory: c.Flag("use-dag-dir"),
 		SkipFileTests: true})
 	if diags.HasErrors() {
 		printDiagnostics(c, diags)

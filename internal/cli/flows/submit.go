@@ -64,6 +64,7 @@ type flowOptions struct {
 	cell, hold                bool
 	writesRescue              bool // a rescue file when the flow ends otherwise than it should
 	priority                  int
+	set                       map[string]bool // options of the command line
 }
 
 // optionsOf reads the flags of roost flow submit.
@@ -76,16 +77,27 @@ func optionsOf(c *frame.Invocation) flowOptions {
 		depthFirst: c.Flag("depth-first"), alwaysRunPost: c.Flag("always-run-post"), rescue: c.CountFlag("rescue"),
 		name: c.StringFlag("name"), key: c.StringFlag("key"), cell: c.Flag("cell"), hold: c.Flag("hold"),
 		writesRescue: c.Flag("write-rescue"),
+		set:          setFlags(c, "max-jobs", "max-idle", "max-pre", "max-post", "depth-first", "always-run-post"),
 	}
+}
+
+// setFlags returns which of some flags are set.
+func setFlags(c *frame.Invocation, names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = c.IsFlagSet(name)
+	}
+	return set
 }
 
 // submitFlow submits the flow of all files.
 func submitFlow(c *frame.Invocation, args []string) error {
-	p, err := compileFlow(c, args, optionsOf(c))
+	options := optionsOf(c)
+	p, err := compileFlow(c, args, &options)
 	if err != nil {
 		return err
 	}
-	reply, err := sendFlow(c, p, optionsOf(c))
+	reply, err := sendFlow(c, p, options)
 	if err != nil {
 		return err
 	}
@@ -163,11 +175,15 @@ func flowAd(p *plan.Plan, o flowOptions) *classad.Ad {
 }
 
 // compileFlow reads the DAG files and what they name, and returns their plan.
-func compileFlow(c *frame.Invocation, args []string, o flowOptions) (*plan.Plan, error) {
-	read, diags := dag.Parse(userFiles{c}, args, dag.ParseOptions{UseDirectory: o.useDirectory})
+func compileFlow(c *frame.Invocation, args []string, o *flowOptions) (*plan.Plan, error) {
+	files := newUserFiles(c)
+	read, diags := dag.Parse(files, args, dag.ParseOptions{UseDirectory: o.useDirectory})
 	printDiagnostics(c, diags)
 	if diags.HasErrors() {
 		return nil, frame.ExitError(errorKind(diags).ExitCode())
+	}
+	if len(args) == 1 {
+		files.applySettings(o, args[0])
 	}
 	if err := applyRescue(c, args, o.rescue, read); err != nil {
 		return nil, err
@@ -195,13 +211,13 @@ func compileFlow(c *frame.Invocation, args []string, o flowOptions) (*plan.Plan,
 // applyRescue marks the nodes that a rescue file says are done.
 func applyRescue(c *frame.Invocation, args []string, number int, read *dag.Flow) error {
 	if number < 0 {
-		number = dag.NewestRescue(userFiles{c}, args)
+		number = dag.NewestRescue(newUserFiles(c), args)
 	}
 	if number == 0 {
 		return nil
 	}
 	name := dag.RescueName(args, number)
-	rescue, diags := dag.ReadRescue(userFiles{c}, name, read)
+	rescue, diags := dag.ReadRescue(newUserFiles(c), name, read)
 	printDiagnostics(c, diags)
 	if diags.HasErrors() {
 		return frame.ExitError(errorKind(diags).ExitCode())

@@ -159,7 +159,7 @@ func runSubmitDAG(c *frame.Invocation) error {
 		c.PrintHelp(c.Stdout, c.Command)
 		return nil
 	}
-	p, err := compileFlow(c, l.files, l.flowOptions)
+	p, err := compileFlow(c, l.files, &l.flowOptions)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/submit/flowplan"
 )
 
-// userFiles opens files with the user's rights, relative to the working directory.
-type userFiles struct{ c *frame.Invocation }
+// userFiles opens files with the user's rights, relative to the working directory. Files
+// in HCL are translated.
+type userFiles struct {
+	c     *frame.Invocation
+	flows map[string]*flowplan.FlowFile // by name: the files that were translated
+}
+
+func newUserFiles(c *frame.Invocation) userFiles {
+	return userFiles{c, map[string]*flowplan.FlowFile{}}
+}
 
 // Open opens a regular file. Others, such as pipes, cannot be read twice.
 func (f userFiles) Open(name string) (io.ReadCloser, error) {
@@ -25,6 +35,10 @@ func (f userFiles) Open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		file.Close()
 		return nil, err
+	}
+	if filepath.Ext(name) == ".hcl" {
+		defer file.Close()
+		return f.translate(name, file)
 	}
 	return file, nil
 }

@@ -44,7 +44,7 @@ func (p *flowParser) reportCycle(cycle []graph.NodeID) {
 	names = append(names, names[0])
 	p.diags.add(int(first.File), Diagnostic{File: p.flow.Files[first.File], Line: int(first.Line), Column: 1, Width: 1,
 		Summary: "nodes wait for each other in a cycle: " + strings.Join(shortened(names), " → "),
-		Detail: fmt.Sprintf("None of the %d could ever begin. Remove one of the PARENT … CHILD lines between them.",
+		Detail: fmt.Sprintf("None of the %d could ever begin. Remove one of the dependencies between them.",
 			count)})
 }
 
@@ -141,17 +141,17 @@ func (p *flowParser) fillFile(name string, list []Diagnostic) {
 		return
 	}
 	defer in.Close()
-	lines := newLineReader(in, nestedBuffer)
+	next, number := sourceLines(in)
 	for i := range list {
 		if !lacksSource(list[i]) {
 			continue
 		}
-		for lines.line < list[i].Line {
-			text, err := lines.physical()
+		for number() < list[i].Line {
+			text, err := next()
 			if err != nil {
 				return
 			}
-			if lines.line == list[i].Line {
+			if number() == list[i].Line {
 				list[i].Source = string(text[:min(len(text), maxSource)])
 				list[i].Width = max(1, len(list[i].Source))
 			}

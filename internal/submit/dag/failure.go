@@ -36,10 +36,8 @@ func (p *fileParser) report(d Diagnostic) {
 	case p.lex.unclosed && d.Summary != unclosedQuote:
 		return
 	}
-	from := max(0, p.lex.start-maxSource/2)
-	to := min(len(p.line), from+maxSource)
-	d.File, d.Line, d.Column = p.name, p.lineNo, p.lex.start-from+1
-	d.Width, d.Source = max(1, p.lex.end-p.lex.start), string(p.line[from:to])
+	d.File = p.name
+	p.locate(&d)
 	if p.command != nil {
 		d.Command = p.command.displayName()
 	}

@@ -206,7 +206,7 @@ func (p *fileParser) parseBlock(end string) (text string, first uint32, ok bool)
 	header, headerNo := string(p.line), p.lineNo
 	lexer := p.lex
 	var b bytes.Buffer
-	first = uint32(p.lines.line + 1)
+	first = uint32(p.lineNumber(p.lines.line + 1))
 	for {
 		line, err := p.lines.physical()
 		if err != nil {
@@ -221,7 +221,7 @@ func (p *fileParser) parseBlock(end string) (text string, first uint32, ok bool)
 		}
 		trimmed := bytes.TrimSpace(line)
 		if rest, ok := bytes.CutPrefix(trimmed, []byte(end)); ok && (len(rest) == 0 || isBlank(rest[0])) {
-			p.line, p.lineNo = append([]byte(nil), rest...), p.lines.line
+			p.line, p.lineNo = append([]byte(nil), rest...), p.lineNumber(p.lines.line)
 			p.lex.reset(p.line)
 			return b.String(), first, true
 		}

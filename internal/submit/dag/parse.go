@@ -134,8 +134,12 @@ type fileParser struct {
 	lines   *lineReader
 	lex     wordLexer
 	line    []byte
-	lineNo  int
+	lineNo  int // of the user's file
 	command *dagCommand
+
+	translated TranslatedFile // nil: the file is a DAG file
+	readLine   int            // number of the first line of the command that is read
+
 	parents []graph.NodeID // of the command that is read
 	nodes   []graph.NodeID // children, or the nodes of a splice
 }
@@ -161,6 +165,9 @@ func (p *flowParser) parseFile(s *nodeScope, name string, pass int, from *filePa
 		size = nestedBuffer
 	}
 	f := &fileParser{flowParser: p, scope: s, name: name, number: number, pass: pass, lines: newLineReader(in, size)}
+	if f.translated, _ = in.(TranslatedFile); f.translated != nil && pass == 1 {
+		p.addMistakes(number, f.translated)
+	}
 	if err := f.parseLines(); err != nil && pass == 1 {
 		p.diags.add(int(number), Diagnostic{File: name, Line: f.lines.line + 1, Column: 1,
 			IsMissing: !errors.Is(err, errLineSize), Summary: "this file cannot be read to its end",
@@ -201,7 +208,8 @@ func (p *fileParser) parseLines() error {
 		if err != nil {
 			return err
 		}
-		p.line, p.lineNo, p.command = line, p.lines.first, nil
+		p.line, p.readLine, p.command = line, p.lines.first, nil
+		p.lineNo = p.lineNumber(p.readLine)
 		p.lex.reset(line)
 		word, _ := p.lex.next()
 		c := findCommand(p.table, word)

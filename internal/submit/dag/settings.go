@@ -82,6 +82,9 @@ func (p *fileParser) undefinedCure(word []byte) string {
 			return "Did you mean " + near + "?"
 		}
 	}
+	if p.translated != nil {
+		return "The nodes of a splice are called SPLICE+NODE; names are case-sensitive."
+	}
 	return "A JOB line defines a node; names are case-sensitive. The nodes of a splice are called SPLICE+NODE."
 }
 

@@ -137,7 +137,7 @@ func parseConnect(p *fileParser) {
 		}
 	}
 	at := &fileParser{flowParser: p.flowParser, name: p.name, number: p.number, line: slices.Clone(p.line),
-		lineNo: p.lineNo, command: p.command}
+		lineNo: p.lineNo, command: p.command, translated: p.translated, readLine: p.readLine}
 	at.lex.end = len(at.line)
 	c.report = at.fail
 	p.scope.connections = append(p.scope.connections, c)

@@ -19,10 +19,17 @@ type descriptionForm struct{ dialect translate.Dialect }
 
 var jobBlock = lazyregexp.New(`(?m)^[ \t]*(job|variable|locals)[ \t]*("[^"\n]*"[ \t]*)?\{`)
 
+// inlineJob matches the beginning of a job file in a DAG file. No line of a submit
+// description is like that.
+var inlineJob = lazyregexp.New(`^\s*job[ \t]+"[^"\n]*"[ \t]*\{`)
+
 // formOf returns the language of a description. What is neither a script of another
 // system nor a job file is a submit description of HTCondor.
 func formOf(d description) descriptionForm {
 	if d.isInline {
+		if inlineJob().MatchString(d.text) {
+			return descriptionForm{}
+		}
 		return descriptionForm{translate.Condor}
 	}
 	dialect := translate.Detect(d.text)

@@ -1,12 +1,25 @@
 package flowplan
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/submit/dag"
 )
+
+// flowTree translates the flows in HCL of a tree.
+type flowTree struct{ textTree }
+
+func (t flowTree) Open(name string) (io.ReadCloser, error) {
+	if filepath.Ext(name) != ".hcl" {
+		return t.textTree.Open(name)
+	}
+	opts := testOptions(t.textTree).Job
+	opts.Filename = name
+	return TranslateFlow([]byte(t.textTree[name]), opts).Open(), nil
+}
 
 // TestSamples checks that the jobs of the sample flows can be compiled.
 func TestSamples(t *testing.T) {
@@ -21,11 +34,11 @@ func TestSamples(t *testing.T) {
 		files[filepath.Base(name)] = string(text)
 	}
 	for name := range files {
-		if filepath.Ext(name) != ".dag" {
+		if e := filepath.Ext(name); e != ".dag" && e != ".hcl" {
 			continue
 		}
 		flows++
-		f, diags := dag.Parse(files, []string{name}, dag.ParseOptions{SkipFileTests: true})
+		f, diags := dag.Parse(flowTree{files}, []string{name}, dag.ParseOptions{SkipFileTests: true})
 		if diags.HasErrors() {
 			t.Fatalf("%s: %v", name, diags.List)
 		}

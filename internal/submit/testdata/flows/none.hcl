@@ -1,0 +1,1 @@
+job "x" { command = ["true"] }

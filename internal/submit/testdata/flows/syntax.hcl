@@ -1,0 +1,3 @@
+flow "x" {
+  node "A" { job = "a.hcl
+}
