@@ -178,6 +178,7 @@ func (s *Schedd) react(now time.Time) {
 		s.commitEvents(events...)
 	}
 	evictFromDrained(s, now)
+	saveGangs(s, now)
 	restartTasks(s, now)
 	s.leader.RouteWaitingJobs(now)
 	for dirty := takeDirtyRequests(s); len(dirty) > 0; dirty = takeDirtyRequests(s) {

@@ -226,6 +226,8 @@ func (l *machineLoop) handleEvent(update any) {
 		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
 	case claim.CheckpointReport:
 		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.Taken}})
+	case claim.LeavingReport:
+		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Health{Health: n.Health}})
 	case meter.Sample:
 		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
 	case claim.SpareReadyEvent:

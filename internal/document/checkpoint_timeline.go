@@ -26,9 +26,10 @@ type CheckpointTimeline struct {
 	Attempts []TimelineAttempt `json:"attempts"`          // oldest first
 	Partial  bool              `json:"partial,omitempty"` // the oldest events are left out
 
-	byNumber map[uint32]int     // index in Attempts
-	origins  map[uint32]imageID // what attempts went on from
-	fresh    uint32             // no attempt goes on from images of attempts before this one
+	byNumber map[uint32]int      // index in Attempts
+	origins  map[uint32]imageID  // what attempts went on from
+	staged   *scheddapi.JobEvent // an image that counts when its gang is saved; nil: there is none
+	fresh    uint32              // no attempt goes on from images of attempts before this one
 }
 
 // imageID identifies an image of a task, with the work that it holds.
@@ -83,6 +84,9 @@ func CheckpointTimelineOf(row *scheddapi.JobStatus, events []*scheddapi.JobEvent
 		switch {
 		case e.GetAttempt() != 0 && e.GetChunk() == 0:
 			t.addEvent(e)
+		case e.GetWhat() == "gang-saved" && t.staged != nil: // all of its gang have saved their state
+			t.addImage(t.staged)
+			t.staged = nil
 		case e.GetWhat() == "retried" && len(t.Attempts) > 0: // it begins anew
 			t.fresh = t.Attempts[len(t.Attempts)-1].Attempt + 1
 		}
@@ -115,12 +119,17 @@ func (t *CheckpointTimeline) attempt(number uint32) *TimelineAttempt {
 
 func (t *CheckpointTimeline) addEvent(e *scheddapi.JobEvent) {
 	m := e.GetImage()
+	if e.GetWhat() == "assigned" {
+		t.staged = nil
+	}
 	switch what := e.GetWhat(); {
 	case what == "checkpoint-bad":
 		t.markBad(m.GetSequence(), e.GetText())
 		return
 	case what == "checkpointed" && m != nil:
 		t.addImage(e)
+	case what == "staged" && m != nil:
+		t.staged = e
 	case what == "assigned" && m != nil:
 		t.rejectFailedAfter(m.GetSequence())
 		t.origins[e.GetAttempt()] = imageID{m.GetSequence(), m.GetAttempt(), seconds(m.GetWall())}

@@ -85,7 +85,9 @@ const (
 	SizedPastMax
 	FlowPartDoubled // F1: nobody looks whether a part of a flow's node has its job
 	FlowPartLost    // F1: a part of a flow's node is said to run before its job is in the log
-	mutantCount     = iota
+	// G5: an epoch of a gang is committed when the images of some of its tasks are home
+	HalfEpochSaved
+	mutantCount = iota
 )
 
 var mutantNames = [...]string{
@@ -107,11 +109,13 @@ var mutantNames = [...]string{
 	LeaderUnconfirmed: "leader-unconfirmed", SilentNamed: "silent-named", ReturnUnnoticed: "return-unnoticed",
 	OldAttemptNamed: "old-named", InsideCharged: "inside-charged",
 	SizedPastMax: "sized-past-max", FlowPartDoubled: "flow-part-doubled", FlowPartLost: "flow-part-lost",
+	HalfEpochSaved: "half-epoch-saved",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
-// S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1.
+// S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, and 27 that
+// of gangs, G5.
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -123,6 +127,7 @@ var guarantees = [...]int{
 	ActsUncommitted: 1, UnstartedForgotten: 4, DisruptionsUncounted: 20, RunDoubled: 21, RunLost: 21,
 	SizeNotUndone: 22, LeaderUnconfirmed: 4, SilentNamed: 23, ReturnUnnoticed: 24, OldAttemptNamed: 25,
 	InsideCharged: 6, SizedPastMax: 19, FlowPartDoubled: 26, FlowPartLost: 26,
+	HalfEpochSaved: 27,
 }
 
 // All lists the bugs.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
@@ -59,6 +60,31 @@ func (b *jobBuilder) readCheckpoint() {
 		}
 	}
 	inner.readMethod()
+	refuseUnsavedGang(&inner, block.TypeRange)
+}
+
+// refuseUnsavedGang refuses to save a gang in a way that does not work. Its tasks are
+// saved together, and each of them has to say when it has saved its state.
+func refuseUnsavedGang(b *jobBuilder, at hcl.Range) {
+	size, _ := b.ad.Int(roost.AttrGangSize)
+	led, _ := b.ad.Bool(roost.AttrMPIGang)
+	self, _ := b.ad.Bool(roost.AttrCheckpointSelf)
+	code, _ := b.ad.Int(roost.AttrCheckpointCode)
+	switch {
+	case size < 2:
+	case led:
+		b.reportProblem(at, "an MPI gang is not saved",
+			"Only its first task has a program that could say that it has saved its state. Remove the checkpoint "+
+				"block, or led if each task runs the program.")
+	case !self:
+		b.reportProblem(at, "no images are taken of a gang",
+			"Images of processes that talk to each other would be of different moments. If the program saves its own "+
+				"state, add method = \"self\", signal = \"USR2\" and exit_code = 85; else remove the checkpoint block.")
+	case code == 0:
+		b.reportProblem(at, "a gang that saves itself has no exit_code",
+			"Its tasks are saved together, and each says by ending with that code that it has saved its state: "+
+				"exit_code = 85.")
+	}
 }
 
 // refuseCheckpointSettings handles a job that forbids checkpoints. Other settings of the

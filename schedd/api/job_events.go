@@ -136,6 +136,8 @@ func (v *jobView) formatEvent(sequence uint64, e *queue.JobEvent, names queue.Ta
 		m.Text = strings.TrimSuffix(e.Update.State.String()+": "+e.Update.Reason, ": ")
 	case e.Type == queue.FlowAdvanced:
 		m.Text = names.FlowEvents(e)
+	case e.Type == queue.Checkpointed && e.Image != nil && e.Image.Epoch != 0: // it counts with the rest of its gang
+		m.What, m.Text = "staged", fmt.Sprintf("%s, for epoch %d of its gang", imageText(e), e.Image.Epoch)
 	case e.Type == queue.BackoffEnded:
 		m.Id = names.TaskName(job.Task(e.Index))
 	case e.Type == queue.Ended:

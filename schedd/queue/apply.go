@@ -26,7 +26,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 	switch e.Type {
 	case eventlog.Assigned:
 		q.applyAssigned(j, e)
-	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad:
+	case eventlog.Checkpointed, eventlog.CheckpointFailed, eventlog.CheckpointBad, eventlog.GangSaved:
 		q.applyCheckpointEvent(j, e)
 	case eventlog.Started:
 		r := q.liveRecord(j, e)
@@ -171,6 +171,7 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.finalJobs, j.seq)
 	delete(q.services, j.seq)
 	delete(q.scaled, j.seq)
+	delete(q.savingJobs, j.seq)
 	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
 	q.removeKeyJob(j.texts.key(), j.seq)
 	q.removeSchedule(j)

@@ -32,7 +32,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 	q.clearDependencies(j)
 	q.leaveRequests(j)
 	limited := j.runsWhole() && (p.Walltime != j.spec.Walltime || p.ProcessLimits.CPU != j.spec.ProcessLimits.CPU)
-	was, sub := j.ad.String(), j.submittedJob()
+	was, sub, together := j.ad.String(), j.submittedJob(), savesTogether(j)
 	sub.Ad = ad.String()
 	if stated {
 		sub.Dependencies = e.Submission.Dependencies
@@ -80,6 +80,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 		}
 	}
 	taskResizes{q}.followAlteration(j, e.Time)
+	q.gang().alterEpochs(j, together)
 }
 
 // resizeJob gives a fresh job another number of tasks.

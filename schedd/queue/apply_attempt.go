@@ -31,6 +31,7 @@ func (q *Queue) applyAssigned(j *job, e eventlog.JobEvent) {
 	r.Placement, r.OwnerReason, r.AlsoByUser, r.RequeueWanted = "", "", false, false
 	r.Assigned, r.Started, r.Ended, r.Exit = e.Time, 0, 0, nil
 	r.AllocIndex, r.AllocAttempt = e.AllocIndex, e.AllocAttempt
+	q.gang().beginEpoch(j, e.Index)
 	setOrigin(r, e.Image)
 	serviceTasks{j}.beginAttempt(e.Index, r, e.Time)
 	j.active++
@@ -45,6 +46,7 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	if r.RequeueWanted || revisionsOf(j).isStopping(e.Index) { // from the beginning
 		q.dropAllImages(j, e.Index)
 	}
+	q.gang().noteEndForEpoch(j, e, r.RequeueWanted)
 	r.OwnerReason, r.AlsoByUser, r.Resize = "", false, nil
 	if r.Service != nil {
 		serviceTasks{j}.setState(e.Index, r, roost.NoServiceState, e.Time)
@@ -91,7 +93,8 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 			q.requeueOrHold(j, e.Index, countRestart(r, x))
 			return
 		}
-		if x.Cause != eventlog.CauseWalltime { // what went wrong would go wrong again
+		// what went wrong would go wrong again; in a gang it may be the loss of another
+		if x.Cause != eventlog.CauseWalltime && (x.IsSuccess() || !savesTogether(j)) {
 			q.dropAllImages(j, e.Index)
 		}
 		if x.IsSuccess() {
@@ -192,6 +195,7 @@ func (q *Queue) failNotRerunnable(j *job, i int, r *eventlog.TaskRecord, why str
 // requeueOrHold puts a task back, or where somebody wanted it meanwhile.
 func (q *Queue) requeueOrHold(j *job, i int, r *eventlog.TaskRecord) {
 	delete(j.urgent, i)
+	q.gang().joinEpoch(j, i)
 	q.updateRestoreClass(j, i)
 	if n := j.spec.RunCount + j.distrust.attemptCount(r); j.spec.RunCount >= 0 && n > maxAttempts && !r.HoldWanted {
 		r.HoldWanted, r.HoldReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,

@@ -22,12 +22,15 @@ type pendingEffects struct {
 	freezes       []FreezeAttempt
 	changedLimits []AttemptLimits
 	resizes       []AttemptResize
-	droppedImages []StoredImage // images that no attempt goes on from any more
+	droppedImages []StoredImage           // images that no attempt goes on from any more
+	stagedGangs   map[uint64]map[int]bool // by job: gangs that may have an epoch to be committed
+	savingJobs    map[uint64]bool         // whose gangs are asked to save their state from time to time
 }
 
 func newPendingEffects(jobs *jobTable) *pendingEffects {
 	return &pendingEffects{jobTable: jobs, changedJobs: map[uint64]bool{}, unsavedJobs: map[uint64]bool{},
-		finalJobs: map[uint64]bool{}, failing: map[roost.AttemptID]string{}}
+		finalJobs: map[uint64]bool{}, failing: map[roost.AttemptID]string{}, stagedGangs: map[uint64]map[int]bool{},
+		savingJobs: map[uint64]bool{}}
 }
 
 // VacateAttempt asks that an active attempt be ended.
@@ -107,9 +110,18 @@ func (q *pendingEffects) dropAllImages(j *job, i int) {
 	for _, m := range r.Checkpoints.Images {
 		q.dropOneImage(j, i, m)
 	}
+	q.dropStaged(j, i)
 	r.Checkpoints.Images = nil
 	if r.Checkpoints.OriginSequence == 0 && r.Checkpoints.UncountedWall == 0 {
 		r.Checkpoints = nil // nothing of it will be asked for again
+	}
+}
+
+// dropStaged lets the image of a task go that its gang has no epoch for.
+func (q *pendingEffects) dropStaged(j *job, i int) {
+	if m := stagedImage(j, i); m != nil {
+		q.dropOneImage(j, i, *m)
+		j.records.Own(i).Checkpoints.Staged = nil
 	}
 }
 
@@ -125,6 +137,10 @@ func (q *pendingEffects) TakeDroppedImages() []StoredImage {
 func (q *pendingEffects) dropImage(j *job, i int, sequence uint64) {
 	r := j.records.Own(i)
 	if r == nil || r.Checkpoints == nil {
+		return
+	}
+	if savesTogether(j) {
+		q.dropEpoch(j, gangOf(j, i))
 		return
 	}
 	for k, m := range r.Checkpoints.Images {

@@ -32,6 +32,12 @@ type gangState struct {
 	wholeCount     indexset.Set // of gangs
 	splitCount     indexset.Set // of gangs: those whose tasks were told to end
 	userView       userView     // how gangs stand that are a task of an array to their user
+	// what is saved of gangs whose tasks are saved together; a gang of which nothing was
+	// saved or failed may be missing
+	epochs map[int]*eventlog.GangEpoch
+	// when the present attempts of a gang were last asked to save, unix nanoseconds; in
+	// memory only
+	askedAt map[int]int64
 }
 
 // formGangs parts the tasks of a new job, whose states are set, into gangs.
@@ -118,6 +124,16 @@ func (q *Queue) gang() gangChanges { return gangChanges{q} }
 
 // requeueRestOfGang ends the others of a gang of which a task has to be made again.
 func (q gangChanges) requeueRestOfGang(j *job, i int) {
+	checkpoint := j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate
+	if g := j.gangs.epochs[gangOf(j, i)]; savesTogether(j) { // what one of them lacks the others save in vain
+		checkpoint = (checkpoint || stagedImage(j, i) != nil) && (g == nil || !g.Failed)
+	}
+	q.vacateRestOfGang(j, i, checkpoint,
+		fmt.Sprintf("task %d of its gang has to start again, and they start together", i%max(j.gangs.size, 1)))
+}
+
+// vacateRestOfGang ends the others of a gang, unless they were told to end already.
+func (q gangChanges) vacateRestOfGang(j *job, i int, checkpoint bool, reason string) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.splitCount.Has(i/j.gangs.size) {
 		return
 	}
@@ -125,10 +141,8 @@ func (q gangChanges) requeueRestOfGang(j *job, i int) {
 	for k := first; k < first+j.gangs.size; k++ {
 		if r := j.records.Own(k); k != i && r != nil && r.Live {
 			j.gangs.splitCount.Add(i / j.gangs.size)
-			q.vacates = append(q.vacates, VacateAttempt{
-				Attempt: q.attemptOf(j, k), Checkpoint: j.spec.Checkpoints != nil && j.spec.Checkpoints.OnVacate,
-				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i%j.gangs.size),
-			})
+			q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Checkpoint: checkpoint,
+				Reason: reason})
 		}
 	}
 }
@@ -290,11 +304,12 @@ func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	return list
 }
 
-// checkGangs panics when the counts of a job's gangs are wrong.
+// checkGangs panics when the counts of a job's gangs are wrong, or its epochs.
 func checkGangs(j *job) {
 	if j.gangs.size == 0 {
 		return
 	}
+	checkEpochs(j)
 	again := job{state: j.state, spec: j.spec, submission: j.submission, jobExtras: noExtras()}
 	again.formGangs()
 	for n := range j.gangs.idleTasks {

@@ -96,3 +96,28 @@ func playUnchecked(t *testing.T, seed uint64) (problem string) {
 	}()
 	return playSchedule(t, seed)
 }
+
+// TestEpochMutants checks that the random epochs of gangs find one that is committed too
+// early.
+func TestEpochMutants(t *testing.T) {
+	mutant.Activate(mutant.HalfEpochSaved)
+	defer mutant.Activate(0)
+	for seed := range uint64(20) {
+		if problem := epochsUnchecked(t, seed); problem != "" {
+			t.Logf("found by seed %d: %s", seed, problem)
+			return
+		}
+	}
+	t.Error("not found")
+}
+
+// epochsUnchecked plays random epochs until a check fails.
+func epochsUnchecked(t *testing.T, seed uint64) (problem string) {
+	defer func() {
+		if r := recover(); r != nil {
+			problem = fmt.Sprint(r)
+		}
+	}()
+	runRandomEpochs(t, seed)
+	return ""
+}

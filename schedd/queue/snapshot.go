@@ -22,6 +22,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 		LastEnded: j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: eventlog.EligibleTime(j.eligible),
 		Damage: eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
 		Released: j.release().releasedRanges(), Update: j.update, Scale: j.scaled, Flow: savedFlow(j),
+		Epochs: savedEpochs(j),
 	}
 	for i, w := range j.submission.dependencies {
 		if !slices.Contains(j.dependencies, w) {

@@ -93,6 +93,7 @@ func (q *Queue) restoreJob(s *eventlog.JobSnapshot) {
 	}
 	flowChanges{q}.restore(j, s.Flow)
 	q.batchReady(j, func() { q.restoreStates(j, s.States) })
+	q.gang().restoreEpochs(j, s.Epochs)
 	j.eligible.restore(j, s.Eligible)
 	if s.Damage != (eventlog.RecordDamage{}) {
 		j.ownExtras().distrust = recordDamage(s.Damage)

@@ -220,7 +220,8 @@ func updateEvent(now time.Time, j *job, to update.Update) eventlog.JobEvent {
 // Followups decides what follows from what has happened and from the time: for jobs that
 // wait, and for updates. Asking twice is harmless.
 func (q *Queue) Followups(now time.Time) []eventlog.JobEvent {
-	return append(q.dependencyIndex.Followups(now), q.decideUpdates(now)...)
+	events := append(q.dependencyIndex.Followups(now), q.decideUpdates(now)...)
+	return append(events, q.gang().commitEpochs(now)...)
 }
 
 // NextDue is when Followups has something to decide without anything happening; zero:

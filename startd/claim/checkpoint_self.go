@@ -109,12 +109,50 @@ func (h checkpointer) requestSelfCheckpoint(a *Attempt, why string) {
 	}
 	h.starter.Signal(a.ref, signal)
 	s.lastCheckpoint = boottime.Now()
+	if s.policy.GetExitCode() != 0 {
+		s.signalledAt = s.lastCheckpoint
+	}
 	h.scheduleCheckpoint(a)
 	if why == ReasonRequested && s.policy.GetExitCode() == 0 { // nobody hears when it is done
 		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Reason: why, Error: fmt.Sprintf(
 			"the program was told by %v to save its state and runs on: its files are kept when it has to leave its "+
 				"machine", signal)})
 	}
+}
+
+// awaitSelfCheckpoint gives a program the rest of its notice, and reports whether it
+// does. It does if the program was asked a moment ago to save its state and to end: a
+// second signal might come while it saves.
+func (h checkpointer) awaitSelfCheckpoint(a *Attempt, o VacateCmd, notice time.Duration) bool {
+	s := &a.checkpoint
+	left := s.signalledAt + notice - boottime.Now()
+	if s.signalledAt == 0 || left <= 0 || o.Fast ||
+		o.Cause != wire.Cause_CAUSE_VACATED && o.Cause != wire.Cause_CAUSE_PREEMPTED {
+		return false
+	}
+	o.Fast = true
+	time.AfterFunc(left, func() { h.queue.Put(selfCheckpointOverdue{o}) })
+	h.reportLeaving(a)
+	return true
+}
+
+// endOverdue ends a program that has not saved its state in time. What has ended and is
+// packed goes on.
+func (h checkpointer) endOverdue(o VacateCmd) {
+	if h.hasOpenAttempt(o.ID) && h.attempt.checkpoint.packedExit == nil {
+		h.vacateAttempt(o)
+	}
+}
+
+// reportLeaving tells the schedd that a program was asked to save its state because it
+// has to leave. The others of its gang are to be asked, too.
+func (h checkpointer) reportLeaving(a *Attempt) {
+	if a.checkpoint.policy.GetExitCode() == 0 {
+		return
+	}
+	a.checkpoint.leaving = true
+	h.machine.host.Post(LeavingReport{h.file.Schedd, &wire.TaskHealth{Attempt: wire.FromAttempt(a.id),
+		State: wire.HealthState_HEALTH_STATE_LEAVING, AtNs: time.Now().UnixNano()}})
 }
 
 // selfCheckpointFiles are what a program has saved, and what it has printed.

@@ -20,4 +20,7 @@ func (h checkpointer) resendPending() {
 	if h.attempt != nil && h.attempt.recordedExit == nil && h.attempt.checkpoint.unstored != nil {
 		h.reportCheckpoint(h.attempt.checkpoint.unstored)
 	}
+	if h.attempt != nil && h.attempt.recordedExit == nil && h.attempt.checkpoint.leaving {
+		h.reportLeaving(h.attempt)
+	}
 }

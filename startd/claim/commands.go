@@ -164,6 +164,10 @@ type (
 	// lease is over.
 	leaseOverdue struct{ id roost.AttemptID }
 
+	// selfCheckpointOverdue says that the time is over in which a program was to save its
+	// state and to end.
+	selfCheckpointOverdue struct{ vacate VacateCmd }
+
 	// healthChanged is the news of the prober.
 	healthChanged struct {
 		id      roost.AttemptID
@@ -290,5 +294,11 @@ type (
 	CheckpointReport struct {
 		Schedd string
 		Taken  *wire.CheckpointTaken
+	}
+
+	// LeavingReport is for a schedd: an attempt that saves its own state has to leave.
+	LeavingReport struct {
+		Schedd string
+		Health *wire.TaskHealth
 	}
 )

@@ -244,11 +244,16 @@ func (h *Runner) stopAttempt(a *Attempt, o VacateCmd) {
 		notice = min(notice, bound)
 	}
 	o.Fast = o.Fast || o.Cause == wire.Cause_CAUSE_LEASE && a.service.program != nil
+	if h.checkpointer().awaitSelfCheckpoint(a, o, notice) {
+		return
+	}
 	a.checkpoint.packingAborted = a.checkpoint.packingAborted || o.Fast || notice <= 0
 	stop := starterclient.StopCmd{Attempt: a.ref, Cause: proto.EndCause(o.Cause), Fast: o.Fast, Notice: int64(notice),
 		Reason: o.Reason}
 	if a.isSelfCheckpointing() && a.storesWorkAfter(o.Cause) {
-		stop.Signal = uint32(a.checkpoint.policy.GetSignal())
+		if stop.Signal = uint32(a.checkpoint.policy.GetSignal()); !o.Fast && o.Cause != wire.Cause_CAUSE_WALLTIME {
+			h.checkpointer().reportLeaving(a)
+		}
 	}
 	h.starter.Vacate(stop)
 	if o.Cause == wire.Cause_CAUSE_LEASE {

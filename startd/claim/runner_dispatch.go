@@ -52,6 +52,8 @@ func (h *Runner) handleAttempt(order any) {
 		}
 	case VacateCmd:
 		h.vacateAttempt(o)
+	case selfCheckpointOverdue:
+		h.checkpointer().endOverdue(o.vacate)
 	case DiscardCmd:
 		h.discardAttempt(o.ID)
 	case FreezeCmd:

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -121,15 +122,15 @@ func awaitCheckpoints(c *frame.Invocation, r *scheddapi.ActReply_Result, since i
 		var answers []*scheddapi.JobEvent
 		reported := map[string]bool{}
 		for _, e := range events {
-			answer := e.GetWhat() == "checkpointed" || e.GetWhat() == "checkpoint-failed" || e.GetExit() != nil ||
-				e.GetWhat() == "lost"
+			answer := e.GetExit() != nil || slices.Contains([]string{"checkpointed", "staged", "checkpoint-failed",
+				"lost"}, e.GetWhat())
 			if answer && e.GetTime() >= since && !reported[e.GetId()] {
 				reported[e.GetId()] = true
 				answers = append(answers, e)
 			}
 		}
 		if len(answers) >= int(r.GetTasks()) {
-			return answers, nil
+			return append(answers, savedGangs(events, since)...), nil
 		}
 		select {
 		case <-c.Context.Done():
@@ -137,6 +138,16 @@ func awaitCheckpoints(c *frame.Invocation, r *scheddapi.ActReply_Result, since i
 		case <-time.After(answerPollInterval):
 		}
 	}
+}
+
+// savedGangs lists the events of gangs whose tasks were all saved since then.
+func savedGangs(events []*scheddapi.JobEvent, since int64) (saved []*scheddapi.JobEvent) {
+	for _, e := range events {
+		if e.GetWhat() == "gang-saved" && e.GetTime() >= since {
+			saved = append(saved, e)
+		}
+	}
+	return saved
 }
 
 // reportCheckpoints prints the answers. The exit status is that of a refusal, or 1 when a
@@ -155,7 +166,7 @@ func reportCheckpoints(c *frame.Invocation, answers []*scheddapi.JobEvent, refus
 	}
 	for _, e := range answers {
 		text := document.PrintableText(e.GetText())
-		if e.GetWhat() != "checkpointed" {
+		if what := e.GetWhat(); what != "checkpointed" && what != "staged" && what != "gang-saved" {
 			code = 1
 			if e.GetWhat() != "checkpoint-failed" {
 				text = "it ended before: " + text

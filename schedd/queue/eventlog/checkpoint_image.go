@@ -23,6 +23,8 @@ type CheckpointImage struct {
 	SelfCheckpoint bool   // the program's own files, not an image of its processes
 	Frozen         int64  // nanoseconds for which the task stood still
 	SlotUser       bool   // of a slot user's processes
+	// the epoch of its gang that it is a part of; 0: its task is saved alone
+	Epoch uint64
 }
 
 // CPUUsage is time that was spent, in nanoseconds.
@@ -45,6 +47,9 @@ type CheckpointRecord struct {
 	QuickRestarts int    // attempts in a row that asked to be started again at once
 	// attempts that could not be restored from the newest image
 	RestoreFailures int
+	// an image of the present or last attempt, which counts when all of its gang have one
+	Staged      *CheckpointImage
+	OriginEpoch uint64 // of the image that the present or last attempt went on from
 }
 
 // MaxImages is how many images of a task are stored. The second is for when the last one
@@ -85,7 +90,7 @@ func (m *CheckpointImage) append(b []byte) []byte {
 	b = appendText(b, 11, m.Node)
 	b = appendBool(b, 12, m.SelfCheckpoint)
 	b = appendNumber(b, 13, uint64(m.Frozen))
-	return appendBool(b, 14, m.SlotUser)
+	return appendNumber(appendBool(b, 14, m.SlotUser), 15, m.Epoch)
 }
 
 func (w CPUUsage) append(b []byte, first protowire.Number) []byte {
@@ -130,6 +135,8 @@ func (m *CheckpointImage) decode(b []byte) error {
 			m.Frozen = int64(f.value)
 		case 14:
 			m.SlotUser = f.value != 0
+		case 15:
+			m.Epoch = f.value
 		default:
 			m.CPUUsage.decode(f, 7)
 		}
@@ -149,7 +156,11 @@ func (s *CheckpointRecord) append(b []byte) []byte {
 	b = appendText(b, 9, s.LastFailure)
 	b = appendNumber(b, 10, uint64(s.Failures))
 	b = appendNumber(b, 11, uint64(s.QuickRestarts))
-	return appendNumber(b, 12, uint64(s.RestoreFailures))
+	b = appendNumber(b, 12, uint64(s.RestoreFailures))
+	if s.Staged != nil {
+		b = appendMessage(b, 13, s.Staged.append)
+	}
+	return appendNumber(b, 14, s.OriginEpoch)
 }
 
 func (s *CheckpointRecord) decode(b []byte) error {
@@ -176,6 +187,11 @@ func (s *CheckpointRecord) decode(b []byte) error {
 			s.QuickRestarts = int(f.value)
 		case 12:
 			s.RestoreFailures = int(f.value)
+		case 13:
+			s.Staged = &CheckpointImage{}
+			return s.Staged.decode(f.bytes)
+		case 14:
+			s.OriginEpoch = f.value
 		default:
 			s.OriginUsage.decode(f, 4)
 		}

@@ -100,6 +100,8 @@ func (e *JobEvent) decodeServiceField(f encodedField) error {
 		e.CountsRestart = f.value != 0
 	case fFlowEvents:
 		return e.decodeFlow(f.bytes)
+	case fEpoch:
+		e.Epoch = f.value
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ const (
 	ResizeRefused    // or stays as it is; Reason is the machine's
 	Scaled           // a service is to have another number of tasks, as its load asks for
 	FlowAdvanced     // something has happened to a flow, or begins in it
+	GangSaved        // an epoch of a gang is committed: the images of all of its tasks are home
 )
 
 var eventTypeNames = [...]string{
@@ -75,7 +76,7 @@ var eventTypeNames = [...]string{
 	Ticked: "ticked", TickSkipped: "skipped",
 	Revised: "revised", UpdateChanged: "update", Replaced: "replaced", Evicted: "evicted", SurgeChanged: "surge",
 	ResizeRequested: "resizing", Resized: "resized", ResizeRefused: "resize-refused",
-	Scaled: "scaled", FlowAdvanced: "flow",
+	Scaled: "scaled", FlowAdvanced: "flow", GangSaved: "gang-saved",
 }
 
 func (w EventType) String() string {
@@ -140,6 +141,7 @@ type JobEvent struct {
 	// attempt waits. Events of older schedds have it false.
 	CountsRestart bool
 	FlowEvents    []flow.FlowEvent // FlowAdvanced
+	Epoch         uint64           // GangSaved: the epoch, of the gang whose first task is Index
 }
 
 // The fields of an event on disk, as protobuf would lay them out: unknown ones are
@@ -176,6 +178,7 @@ const (
 	fAllocAttempt
 	fCountsRestart
 	fFlowEvents
+	fEpoch
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -217,7 +220,7 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	if len(e.FlowEvents) > 0 {
 		buf = appendMessage(buf, fFlowEvents, e.appendFlow)
 	}
-	return buf
+	return appendNumber(buf, fEpoch, e.Epoch)
 }
 
 // appendHosts adds the machines that an event names.

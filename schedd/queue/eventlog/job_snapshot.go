@@ -33,6 +33,7 @@ type JobSnapshot struct {
 	Update                  *JobUpdate   // nil: the job was never updated
 	Scale                   *ScaleRecord // nil: its number of tasks never followed its load
 	Flow                    *FlowRecord  // nil: it is no flow
+	Epochs                  []GangEpoch  // of its gangs, if their tasks are saved together
 }
 
 // OldAd is the ad with which tasks began that still run, where the job was altered since.
@@ -113,6 +114,7 @@ const (
 	sUpdate
 	sScale
 	sFlow
+	sEpoch
 )
 
 // Append adds the snapshot's form on disk to b.
@@ -162,6 +164,9 @@ func (s *JobSnapshot) Append(b []byte) []byte {
 	}
 	if s.Flow != nil {
 		b = appendMessage(b, sFlow, s.Flow.append)
+	}
+	for i := range s.Epochs {
+		b = appendMessage(b, sEpoch, s.Epochs[i].append)
 	}
 	return b
 }
@@ -255,9 +260,19 @@ func (s *JobSnapshot) decodeField(f encodedField) (err error) {
 	case sFlow:
 		s.Flow = &FlowRecord{}
 		err = s.Flow.decode(f.bytes)
+	case sEpoch:
+		err = s.decodeEpoch(f.bytes)
 	default:
 		err = s.Waits.decodeField(f)
 	}
+	return err
+}
+
+// decodeEpoch takes in what is saved of a gang.
+func (s *JobSnapshot) decodeEpoch(b []byte) error {
+	var g GangEpoch
+	err := g.decode(b, s.taskCount())
+	s.Epochs = append(s.Epochs, g)
 	return err
 }
 

@@ -46,6 +46,23 @@ func CheckGang(p *JobSpec, spec *SubmitSpec) error {
 	if name := firstDifferingColumn(spec.Columns); name != "" && !p.MPIGang {
 		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
 	}
+	return checkSavedTogether(p, spec)
+}
+
+// checkSavedTogether refuses a gang that would save its own state in a way that cannot
+// work.
+func checkSavedTogether(p *JobSpec, spec *SubmitSpec) error {
+	self, _ := spec.Ad.Bool(roost.AttrCheckpointSelf)
+	switch {
+	case self && p.MPIGang:
+		return fmt.Errorf("attribute %s: %w: an MPI gang is not saved, because only its first task has a program that "+
+			"could end; leave the checkpoints out, or let each task run the program (no %s)", roost.AttrCheckpointSelf,
+			roost.Invalid, roost.AttrMPIGang)
+	case p.Checkpoints != nil && p.Checkpoints.Self && p.Checkpoints.ExitCode == 0:
+		return fmt.Errorf("attribute %s: %w: the tasks of a gang are saved together, and each says with this exit "+
+			"code that it has saved its state; set it to what the program ends with then, as 85",
+			roost.AttrCheckpointCode, roost.Invalid)
+	}
 	return nil
 }
 

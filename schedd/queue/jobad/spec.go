@@ -175,6 +175,12 @@ func (p *JobSpec) cannotRestore() bool {
 	return hasSecretVariables(p.Secrets) || hasSockets(p.Ports) || len(p.PackageMounts) > 0 || p.GangSize > 1
 }
 
+// SavedTogether reports whether the tasks of a gang are saved as a whole. They save their
+// own state, and each ends with an exit code that says so.
+func (p *JobSpec) SavedTogether() bool {
+	return p.GangSize > 1 && !p.MPIGang && p.Checkpoints != nil && p.Checkpoints.Self && p.Checkpoints.ExitCode != 0
+}
+
 // checkTransfer refuses unknown ways to transfer files.
 func (r *adReader) checkTransfer(p *JobSpec) {
 	if !slices.Contains([]string{"auto", "always", "never", TransferStore}, p.Transfer) {
