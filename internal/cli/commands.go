@@ -29,6 +29,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("submit", jobfile.SubmitCommand), frame.Entry("run", jobfile.RunCommand),
 		frame.Entry("translate", translation.TranslateCommand),
 		nodeEntry("flow", frame.GroupRun, "run DAG files, whose jobs run in an order"),
+		nodeEntry("make", frame.GroupRun, "run the recipes of a makefile on the pool"),
 		frame.Entry("jobs", jobs.ListCommand, "ls"), frame.Entry("show", jobs.ShowCommand),
 		frame.Entry("why", jobs.WhyCommand), frame.Entry("logs", jobs.LogsCommand),
 		frame.Entry("fetch", storedfiles.FetchCommand),

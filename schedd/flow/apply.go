@@ -159,6 +159,9 @@ func (r *Run) endNode(id graph.NodeID, code int, rules NodeRules) {
 		if r.status == StatusOK {
 			r.status = StatusNodeFailed
 		}
+		if r.definition.StopsAtFailure {
+			r.phase = Stopping
+		}
 	}
 	if aborts {
 		if r.returned = code; rules.AbortReturn.IsSet {

@@ -14,6 +14,8 @@ type Definition struct {
 	HasFinal, HasProvisioner bool
 	DepthFirst               bool // of the nodes with one priority the deepest begins first
 	AlwaysRunPost            bool // the POST script runs also if the PRE script has failed
+	// once a node has failed no other begins, and what runs ends by itself
+	StopsAtFailure bool
 }
 
 // NodeRules are the parts of a node, and what follows from their codes.

@@ -452,3 +452,25 @@ func TestOldNews(t *testing.T) {
 		}
 	}
 }
+
+// TestStopsAtFailure checks that a flow that stops at a failure begins no more nodes, and
+// removes none. Begun again it goes on with what is not done.
+func TestStopsAtFailure(t *testing.T) {
+	f := newTestFlow(t)
+	n := f.jobs("a", "b", "c", "d", "e")
+	f.StopsAtFailure = true
+	if err := f.Graph.Depend(n[:1], n[2:3], false, false); err != nil {
+		t.Fatal(err)
+	}
+	r := f.begin(Limits{Jobs: 2})
+	r.codes["a job"] = 2
+	r.finish()
+	r.expectBegun("a job, b job")
+	r.expectStates("a failed, b done, c futile, d job-ready, e job-ready")
+	r.expectEnd(StatusNodeFailed, 1)
+	r.codes["a job"] = 0
+	r.apply(FlowRetried{})
+	r.finish()
+	r.expectBegun("a job, d job, e job, c job")
+	r.expectEnd(StatusOK, 0)
+}

@@ -13,7 +13,7 @@ type FlowPhase uint8
 const (
 	Provisioning FlowPhase = iota // its PROVISIONER node is not ready yet
 	Executing                     // its nodes run
-	Stopping                      // it is aborted or removed: what runs is removed
+	Stopping                      // it is aborted or removed, or stops at a failure: nothing begins
 	Finishing                     // its FINAL node runs
 	Cleaning                      // the nodes beside it are removed
 	Ended

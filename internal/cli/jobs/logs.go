@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -86,6 +87,14 @@ func showLogs(c *frame.Invocation) error {
 				"leave out --since and --until")
 		}
 		_, err := c.Stdout.Write(chunk.GetData())
+		return err
+	})
+}
+
+// WriteLog writes what a task has written to its standard output.
+func WriteLog(c *frame.Invocation, id string, to io.Writer) error {
+	return followChunks(c, &scheddapi.LogsRequest{Id: id}, func(chunk *scheddapi.LogChunk) error {
+		_, err := to.Write(chunk.GetData())
 		return err
 	})
 }

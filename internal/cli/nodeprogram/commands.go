@@ -22,7 +22,7 @@ func Commands() []*frame.Command {
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
 		doctor.Command(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
-		flows.FlowCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
+		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
 		node.InstallCommand(),

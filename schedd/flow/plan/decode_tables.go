@@ -156,7 +156,7 @@ func (p *Plan) readArcs(s *sectionReader) {
 }
 
 func (p *Plan) readFlow(s *sectionReader) {
-	s.bits(&p.HasFinal, &p.HasProvisioner, &p.DepthFirst, &p.AlwaysRunPost)
+	s.bits(&p.HasFinal, &p.HasProvisioner, &p.DepthFirst, &p.AlwaysRunPost, &p.StopsAtFailure)
 	node := func() graph.NodeID { return graph.NodeID(s.number(max(p.Graph.Len()-1, 0))) }
 	p.Final, p.Provisioner = node(), node()
 	bound := func() int { return s.number(1 << 31) }

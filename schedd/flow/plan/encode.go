@@ -179,7 +179,7 @@ func (p *Plan) writeArcs(w *sectionWriter) {
 }
 
 func (p *Plan) writeFlow(w *sectionWriter) {
-	w.bits(p.HasFinal, p.HasProvisioner, p.DepthFirst, p.AlwaysRunPost)
+	w.bits(p.HasFinal, p.HasProvisioner, p.DepthFirst, p.AlwaysRunPost, p.StopsAtFailure)
 	for _, n := range []int{int(p.Final), int(p.Provisioner), p.Limits.Jobs, p.Limits.IdleTasks, p.Limits.Pre,
 		p.Limits.Post} {
 		w.number(n)

@@ -21,6 +21,8 @@ type Plan struct {
 	Limits        flow.Limits // without categories
 	DepthFirst    bool        // of the nodes with one priority the deepest begins first
 	AlwaysRunPost bool        // the POST script runs also if the PRE script has failed
+	// once a node has failed no other begins, and what runs ends by itself
+	StopsAtFailure bool
 
 	Directory   string   // absolute; scripts run there unless their node says otherwise
 	Environment []string // of scripts, as NAME=VALUE
@@ -106,7 +108,8 @@ func (p *Plan) Definition() *flow.Definition {
 		Graph: p.Graph, Rules: make([]flow.NodeRules, len(p.Settings)), Categories: make([]int, len(p.Categories)),
 		Final: p.Final, HasFinal: p.HasFinal, Provisioner: p.Provisioner, HasProvisioner: p.HasProvisioner,
 		DepthFirst: p.DepthFirst, AlwaysRunPost: p.AlwaysRunPost,
-		Tasks: func(id graph.NodeID) int { return p.Template(id).Count },
+		StopsAtFailure: p.StopsAtFailure,
+		Tasks:          func(id graph.NodeID) int { return p.Template(id).Count },
 	}
 	for i := range p.Settings {
 		d.Rules[i] = p.Settings[i].Rules

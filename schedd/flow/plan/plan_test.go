@@ -20,7 +20,7 @@ func randomPlan(t testing.TB, rng *rand.Rand, nodes int) *Plan {
 		Directory: "/home/alice", Environment: []string{"A=b", "C=d e"}, Files: []string{"/home/alice/a.dag"},
 		RescueBase: "/home/alice/a.dag",
 		Limits:     flow.Limits{Jobs: rng.IntN(10), IdleTasks: 1000, Pre: 20, Post: 20}, DepthFirst: rng.IntN(2) == 0,
-		AlwaysRunPost: rng.IntN(2) == 0}
+		AlwaysRunPost: rng.IntN(2) == 0, StopsAtFailure: rng.IntN(2) == 0}
 	text := func(format string, args ...any) graph.TextID {
 		id, ok := p.Texts.Add(fmt.Appendf(nil, format, args...))
 		if !ok {
