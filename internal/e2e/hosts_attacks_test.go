@@ -81,13 +81,9 @@ func startAttacked(t *testing.T) *attackedPool {
 	}
 	a := &attackedPool{hostPool: h, addresses: map[string]string{}, ca: h.startAuthority("ca"),
 		ids: map[string]*rpc.Identity{}}
-	for _, role := range []string{"collector", "negotiator", "startd", "other", "checkpoint-server"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.addresses[role] = l.Addr().String()
-		l.Close()
+	roles := []string{"collector", "negotiator", "startd", "other", "checkpoint-server"}
+	for i, address := range freeAddresses(t, len(roles)) {
+		a.addresses[roles[i]] = address
 	}
 	pool := func(n *config.Node) {
 		n.Collectors, n.Negotiators = []string{a.addresses["collector"]}, []string{a.addresses["negotiator"]}

@@ -14,31 +14,6 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// consecutivePorts returns the address of the first of n free ports in a row.
-func consecutivePorts(t *testing.T, n int) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, first := []net.Listener{l}, l.Addr().(*net.TCPAddr).Port
-		for i := 1; i < n && err == nil; i++ {
-			if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i)); err == nil {
-				all = append(all, l)
-			}
-		}
-		for _, l := range all {
-			l.Close()
-		}
-		if err == nil {
-			return all[0].Addr().String()
-		}
-	}
-	t.Fatalf("there are no %d free ports in a row", n)
-	return ""
-}
-
 // imageCounters reads the metrics of the machine with that number.
 func imageCounters(t *testing.T, first string, number int) (fromMachines, fromServer, sent float64) {
 	t.Helper()
@@ -67,7 +42,7 @@ func TestImageFromMachines(t *testing.T) {
 	if err := os.WriteFile(token, []byte(metricsToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first := consecutivePorts(t, 3)
+	first := freeAddresses(t, 3)[0]
 	startds := append(twoNodes(), config.StartdSettings{Name: "n3", Resources: roost.Resources{CPU: 2000,
 		Memory: roost.GiB, Disk: roost.GiB}})
 	p := &containerPool{t: t, home: t.TempDir(), Pool: nodePool(t, &config.Node{

@@ -26,7 +26,7 @@ func TestInputCache(t *testing.T) {
 	if err := os.WriteFile(token, []byte(metricsToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first := consecutivePorts(t, 1)
+	first := freeAddresses(t, 1)[0]
 	p := &containerPool{t: t, home: t.TempDir(), Pool: nodePool(t, &config.Node{
 		Startds: []config.StartdSettings{{Name: "n1",
 			Resources: roost.Resources{CPU: 4000, Memory: 2 * roost.GiB, Disk: roost.GiB}}},

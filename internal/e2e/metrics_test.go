@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/user"
@@ -29,17 +28,10 @@ func metricsPool(t *testing.T) (p *Pool, addresses map[string]string) {
 		t.Fatal(err)
 	}
 	addresses = map[string]string{}
-	var listeners []net.Listener // at the same time, so that each port is another
-	for _, daemon := range []string{"collector", "negotiator", "schedd", "startd", "web", "accountant",
-		"checkpoint_server", "pages"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses[daemon], listeners = l.Addr().String(), append(listeners, l)
-	}
-	for _, l := range listeners {
-		l.Close()
+	servers := []string{"collector", "negotiator", "schedd", "startd", "web", "accountant", "checkpoint_server",
+		"pages"}
+	for i, address := range freeAddresses(t, len(servers)) {
+		addresses[servers[i]] = address
 	}
 	pages := addresses["pages"]
 	delete(addresses, "pages")

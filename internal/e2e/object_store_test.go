@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -40,12 +39,7 @@ func TestObjectStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := freeAddresses(t, 1)[0]
 	p := &containerPool{t: t, home: t.TempDir(), Pool: nodePool(t, &config.Node{
 		Images: &config.CheckpointServerSettings{Objects: &config.ObjectSettings{Endpoint: objects.URL, Bucket: "roost",
 			Prefix: "pools/a", CredentialsFile: keys}},

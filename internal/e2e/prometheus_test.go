@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -66,12 +65,7 @@ func startPrometheus(t *testing.T, targets map[string]string) prometheusTest {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := prometheusTest{t, l.Addr().String()}
-	l.Close()
+	p := prometheusTest{t, freeAddresses(t, 1)[0]}
 	var log strings.Builder
 	cmd := exec.Command(program, "--config.file", filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", p.address, "--log.level=warn")
