@@ -10,6 +10,7 @@ type EvalEnv struct {
 	Now    time.Time
 	Random func() float64 // random numbers in [0, 1); nil: random() is ERROR
 	Steps  int            // nodes evaluated before the result is ERROR; 0 means MaxSteps
+	Text   int            // bytes of strings and lists made until then; 0 means 16 MiB
 }
 
 // Bounds on an evaluation. An evaluation that exceeds one is ERROR as a whole.
@@ -87,6 +88,9 @@ func newEvaluator(my, target *Ad, env *EvalEnv) *evaluator {
 	ev := &evaluator{env: env, stepsLeft: MaxSteps, textLeft: maxText}
 	if env != nil && env.Steps > 0 {
 		ev.stepsLeft = env.Steps
+	}
+	if env != nil && env.Text > 0 {
+		ev.textLeft = env.Text
 	}
 	ev.activeAttrs = ev.firstActive[:0]
 	if my == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// noteUse takes in what attempts use, where their services are scaled by that. A node
+// noteUse takes in what attempts use, where their services are scaled by that or their
+// users have conditions. A node
 // speaks of its own attempts only.
 func noteUse(s *Schedd, p *nodeConn, report *wire.UsageReport) {
 	for _, u := range report.GetAttempts() {
@@ -20,6 +21,7 @@ func noteUse(s *Schedd, p *nodeConn, report *wire.UsageReport) {
 			continue
 		}
 		m = api.SanitizeUsage(m)
+		s.queue.NotePolicyUse(a, time.Duration(m.GetUserCpu()+m.GetSystemCpu()), roost.Bytes(m.GetMemory()))
 		s.queue.NoteUse(s.clock.now, a, time.Duration(m.GetUserCpu()+m.GetSystemCpu()), time.Duration(m.GetWall()),
 			roost.Bytes(m.GetMemory()))
 	}

@@ -169,6 +169,9 @@ func (s *Schedd) react(now time.Time) {
 	makeDueRuns(s, now)
 	advanceFlows(s, now)
 	scaleServices(s, now)
+	if events := s.queue.DecidePolicies(now); len(events) > 0 {
+		s.commitEvents(events...)
+	}
 	s.leader.CheckDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
 		s.commitEvents(events...)
@@ -344,7 +347,8 @@ func (s *Schedd) tickDelay(from clockReading, wait time.Duration) time.Duration 
 	if at := s.queue.NextDue(); !at.IsZero() {
 		wait = min(wait, at.Sub(from.now))
 	}
-	for _, at := range []time.Time{s.queue.NextRestart(), s.queue.NextEviction(), s.queue.NextScaling()} {
+	for _, at := range []time.Time{s.queue.NextRestart(), s.queue.NextEviction(), s.queue.NextScaling(),
+		s.queue.NextPolicies()} {
 		if !at.IsZero() {
 			wait = min(wait, at.Sub(from.now))
 		}

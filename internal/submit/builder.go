@@ -24,6 +24,8 @@ var jobSettings = []string{
 	"hold", "rerunnable", "cell_queue",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
 	"run_count", "mail_on", "mail_to", "empty_output", "remove_output", "in", "place",
+	"periodic_hold", "periodic_hold_reason", "periodic_release", "periodic_remove", "periodic_remove_reason",
+	"periodic_vacate", "on_exit_hold", "on_exit_hold_reason", "on_exit_remove",
 	"image", "image_workdir", "image_entrypoint", "image_writable", "mounts",
 }
 
@@ -83,6 +85,7 @@ func (b *jobBuilder) buildJob() {
 	b.resourceReader().readPlacement()
 	b.resourceReader().readLimits()
 	b.readMail()
+	conditionReader{b}.readConditions()
 	b.readCheckpoint()
 	b.readService()
 	b.readChecks()

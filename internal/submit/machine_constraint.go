@@ -11,6 +11,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
+const constraintHint = "A plain condition needs no quotes: machine.memory >= \"4GiB\"."
+
 // readConstraint reads requirements or rank. The value is a text that is a ClassAd
 // expression, or an HCL expression that is translated into one. The ad gets only what the
 // user asked for; the negotiator checks resources separately.
@@ -48,7 +50,7 @@ func (b constraintReader) constraintText(expr hclsyntax.Expression, name string)
 			return nil, false
 		}
 		if !parsed[s] {
-			if !b.checkClassAd(s, expr, name) {
+			if !b.checkClassAd(s, expr, name, constraintHint) {
 				return nil, false
 			}
 			parsed[s] = true
@@ -60,7 +62,7 @@ func (b constraintReader) constraintText(expr hclsyntax.Expression, name string)
 
 func (b constraintReader) condition(expr hclsyntax.Expression, scope *hcl.EvalContext, name string) (string, bool) {
 	s, ok := b.translateExpression(expr, scope, name)
-	return s, ok && s != "" && b.checkClassAd(s, expr, name)
+	return s, ok && s != "" && b.checkClassAd(s, expr, name, constraintHint)
 }
 
 // translateExpression returns the ClassAd text of an expression. One that does not refer
@@ -96,7 +98,7 @@ func (b constraintReader) usesMachine(expr hclsyntax.Expression) bool {
 
 // checkClassAd parses the text and reports a mistake at its place: inside the quotes, if
 // they contain exactly that text.
-func (b constraintReader) checkClassAd(s string, expr hclsyntax.Expression, name string) bool {
+func (b constraintReader) checkClassAd(s string, expr hclsyntax.Expression, name, hint string) bool {
 	_, err := classad.ParseExpr(s)
 	if err == nil {
 		return true
@@ -111,7 +113,6 @@ func (b constraintReader) checkClassAd(s string, expr hclsyntax.Expression, name
 			detail += fmt.Sprintf(", at character %d of line %d of the text", se.Column, se.Line)
 		}
 	}
-	b.reportProblem(at, name+" is not a ClassAd expression",
-		detail+". A plain condition needs no quotes: machine.memory >= \"4GiB\".")
+	b.reportProblem(at, name+" is not a ClassAd expression", detail+". "+hint)
 	return false
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-batch/roost/internal/lazyregexp"
+	"github.com/roost-batch/roost/classad"
 )
 
 // setPolicies sets what happens while the job runs and at its end.
@@ -29,8 +29,8 @@ func (q *condorJob) setPolicies() {
 		}
 	}
 	q.setMail()
-	q.setConditions()
 	q.carryOver(whole("retries", 0), "max_retries")
+	q.setConditions()
 	q.carryOver(seconds("lease"), "job_lease_duration")
 	q.carryOver(seconds("notice"), "job_max_vacate_time", "kill_sig_timeout")
 	q.carryOver(func(s submitSetting) {
@@ -43,39 +43,39 @@ func (q *condorJob) setPolicies() {
 	}, "checkpoint_exit_code")
 }
 
-// conditionsLost says why a condition on a job is not carried over.
-const conditionsLost = "What is to happen under a condition is not part of a job here: walltime ends what takes " +
-	"too long, retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for " +
-	"many jobs."
-
 // neutralValues are values of commands that say what happens in any case.
-var neutralValues = map[string]string{"periodic_hold": "false", "periodic_release": "false",
-	"periodic_vacate": "false", "on_exit_hold": "false", "on_exit_remove": "true", "leave_in_queue": "false",
-	"success_exit_code": "0", "retry_until": "0", "want_graceful_removal": "true"}
-
-var untilSuccess = lazyregexp.New(`(?i)^\(*[ \t]*(?:\(?ExitBySignal[ \t]*==[ \t]*False\)?[ \t]*&&[ \t]*)?` +
-	`\(?[ \t]*ExitCode[ \t]*=[=?]=?[ \t]*0[ \t]*\)*$`)
+var neutralValues = map[string]string{"leave_in_queue": "false", "success_exit_code": "0",
+	"want_graceful_removal": "true"}
 
 // setConditions carries over conditions with a counterpart.
 func (q *condorJob) setConditions() {
 	for _, name := range slices.Sorted(maps.Keys(neutralValues)) {
-		s, ok := q.set[name]
-		if !ok {
-			continue
-		}
-		q.current = s
-		v, _ := q.fixedValue(s)
-		switch {
-		case strings.EqualFold(v, neutralValues[name]):
-			q.usedAsMacro[name] = true
-			q.carried++
-		case name == "on_exit_remove" && untilSuccess().MatchString(v):
-			q.usedAsMacro[name] = true
-			q.carried++
-			q.job.setInt("retries", 1000)
-			q.noteDifferenceAt(s, "A task that fails runs again, at most 1000 times.")
+		if s, ok := q.set[name]; ok {
+			q.current = s
+			if v, _ := q.fixedValue(s); strings.EqualFold(v, neutralValues[name]) {
+				q.usedAsMacro[name] = true
+				q.carried++
+			}
 		}
 	}
+	for _, name := range []string{"periodic_hold", "periodic_release", "periodic_vacate", "on_exit_hold"} {
+		q.carryOver(func(s submitSetting) {
+			if v, ok := q.conditionValue(s); ok && !strings.EqualFold(v, "false") {
+				q.job.setText(name, v)
+			}
+		}, name)
+	}
+	for _, name := range []string{"periodic_hold", "periodic_remove", "on_exit_hold"} {
+		q.carryOver(func(s submitSetting) {
+			if _, ok := q.job.settings[name]; ok {
+				q.setReason(s, name+"_reason")
+			}
+		}, name+"_reason")
+		q.carryOver(func(s submitSetting) {
+			q.noteDifferenceAt(s, "A hold has a sentence and no number of its own.")
+		}, name+"_subcode")
+	}
+	q.setExitCondition()
 	q.carryOver(func(s submitSetting) {
 		n, ok := q.parseNumber(s)
 		if !ok || q.options.Now.IsZero() {
@@ -86,6 +86,82 @@ func (q *condorJob) setConditions() {
 		q.job.setText("start_after", at.Format("2006-01-02 15:04:05"))
 	}, "deferral_time")
 }
+
+// conditionValue returns a condition, if it is one.
+func (q *condorJob) conditionValue(s submitSetting) (string, bool) {
+	t := q.expandMacros(s.value)
+	text, ok := t.fixedText()
+	if !ok {
+		q.fixedValue(s) // it says why
+		return "", false
+	}
+	text = strings.TrimSpace(text)
+	if _, err := classad.ParseExpr(text); err != nil {
+		q.noteCommandMistake(s, fmt.Sprintf("It is no ClassAd expression: %v.", err))
+		return "", false
+	}
+	return text, true
+}
+
+// setReason sets the reason of a condition, which is an expression there and a text here.
+func (q *condorJob) setReason(s submitSetting, to string) {
+	v, ok := q.conditionValue(s)
+	if !ok {
+		return
+	}
+	value, err := evaluateText(v)
+	text, isText := value.Str()
+	if err != nil || !isText {
+		q.noteCommandLost(s, "A reason is a text here, and the condition itself is shown without one.")
+		return
+	}
+	q.job.setText(to, text)
+}
+
+// setExitCondition sets what happens when the program has ended (HTCondor manual,
+// condor_submit, max_retries).
+func (q *condorJob) setExitCondition() {
+	var leaves []string
+	q.carryOver(func(s submitSetting) {
+		if v, ok := q.conditionValue(s); ok && !strings.EqualFold(v, "true") {
+			leaves = append(leaves, v)
+		}
+	}, "on_exit_remove")
+	if s, ok := q.set["retry_until"]; ok && strings.TrimSpace(s.value) != "0" {
+		q.carryOver(func(s submitSetting) {
+			v, ok := q.conditionValue(s)
+			if _, err := strconv.Atoi(v); err == nil {
+				v = "ExitCode =?= " + v
+			}
+			if ok {
+				leaves = append(leaves, v)
+			}
+		}, "retry_until")
+		if _, there := q.set["max_retries"]; !there {
+			q.job.setInt("retries", defaultRetries)
+		}
+	} else if ok {
+		q.usedAsMacro["retry_until"] = true
+		q.carried++
+	}
+	if len(leaves) == 0 {
+		return
+	}
+	if n, ok := q.job.settings["retries"]; ok {
+		delete(q.job.settings, "retries")
+		leaves = append([]string{"NumJobCompletions > " + n, "ExitCode =?= 0"}, leaves...)
+	}
+	for i, v := range leaves {
+		if len(leaves) > 1 {
+			leaves[i] = "(" + v + ")"
+		}
+	}
+	q.job.setText("on_exit_remove", strings.Join(leaves, " || "))
+}
+
+// defaultRetries is how often a job is tried again that only says until when (HTCondor
+// manual, DEFAULT_JOB_MAX_RETRIES).
+const defaultRetries = 2
 
 // setMail sets which events are mailed, and the recipients.
 func (q *condorJob) setMail() {
@@ -121,7 +197,8 @@ func (q *condorJob) setLabels() {
 		t := q.expandMacros(s.value)
 		if v, fixed := t.fixedText(); fixed && identifier().MatchString(s.name) {
 			q.job.addToMap("labels", s.name, quotedText(strings.Trim(strings.TrimSpace(v), `"`)))
-			q.noteDifferenceAt(s, "It becomes a label, a text for people and scripts: nothing is decided by it.")
+			q.noteDifferenceAt(s,
+				"It becomes a label, a text for people, for scripts and for the conditions of the job.")
 			continue
 		}
 		if q.needNodes(t) {

@@ -44,8 +44,9 @@ func (q *condorJob) setWalltime() {
 		v, _ := q.fixedValue(s)
 		m := removeAfter().FindStringSubmatch(v)
 		if m == nil || !strings.Contains(strings.ToLower(v), "jobstatus") && strings.Contains(v, "Entered") {
-			q.noteCommandLost(s, conditionsLost)
-			q.carried--
+			if v, ok := q.conditionValue(s); ok && !strings.EqualFold(v, "false") {
+				q.job.setText("periodic_remove", v)
+			}
 			return
 		}
 		limit := strings.TrimRight(m[1], ") \t") + strings.Repeat(")", strings.Count(m[1], "("))

@@ -270,7 +270,8 @@ func TestMistakes(t *testing.T) {
 		{"queue x in ()", "2: It has no items."},
 		{"text @=end\nx", "2: The value has no end: no line is @end."},
 		{"requst_cpus = 4", "2: Nothing uses it. Did you mean request_cpus?"},
-		{"periodic_hold = JobStatus == 2", "2: What is to happen under a condition"},
+		{"periodic_hold = JobStatus ==", "2: It is no ClassAd expression"},
+		{"periodic_hold = true\nperiodic_hold_reason = strcat(Owner, 1)", "3: A reason is a text here"},
 		{"container_image = $(x)\nqueue x in (a, b)", "2: container_image is the same for all jobs of a queue command"},
 		{"notification = perhaps", "2: It is Always, Complete, Error or Never."},
 	} {

@@ -14,11 +14,8 @@ func unsupportedCondorCommands() map[string]string {
 			"preserve_relative_paths copy_to_spool run_as_owner load_profile coresize transfer_input transfer_output " +
 			"transfer_error",
 		"Mail has the same text for all jobs.": "email_attributes",
-		conditionsLost: "periodic_hold periodic_hold_reason periodic_hold_subcode periodic_release " +
-			"periodic_remove_reason " +
-			"periodic_vacate on_exit_hold on_exit_hold_reason on_exit_hold_subcode on_exit_remove",
 		"A task has succeeded if it ends " +
-			"with 0.": "success_exit_code retry_until",
+			"with 0.": "success_exit_code",
 		"Jobs that have ended are in the history: roost " +
 			"history.": "leave_in_queue",
 		"walltime limits the time that a " +
@@ -56,7 +53,10 @@ func knownCondorCommands() []string {
 	names := strings.Fields("executable arguments initialdir getenv environment universe machine_count input output " +
 		"container_image docker_image container_target_dir error log " +
 		"should_transfer_files when_to_transfer_output transfer_input_files transfer_output_files " +
-		"transfer_output_remaps periodic_remove gpus_minimum_memory deferral_time preserve_relative_paths " +
+		"transfer_output_remaps gpus_minimum_memory deferral_time preserve_relative_paths " +
+		"periodic_hold periodic_hold_reason periodic_hold_subcode periodic_release periodic_vacate periodic_remove " +
+		"periodic_remove_reason periodic_remove_subcode on_exit_hold on_exit_hold_reason on_exit_hold_subcode " +
+		"on_exit_remove retry_until " +
 		"request_cpus request_gpus request_memory request_disk allowed_execute_duration requirements rank priority " +
 		"accounting_group nice_user concurrency_limits hold max_materialize max_retries job_lease_duration " +
 		"notification notify_user job_max_vacate_time checkpoint_exit_code transfer_checkpoint_files batch_name")

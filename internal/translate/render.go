@@ -21,6 +21,8 @@ var settingGroups = [][]string{
 	{"requirements", "rank", "prefer", "spread", "limits"},
 	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable",
 		"run_count", "notice", "lease", "labels", "mail_on", "mail_to", "cell_queue"},
+	{"periodic_hold", "periodic_hold_reason", "periodic_release", "periodic_remove", "periodic_remove_reason",
+		"periodic_vacate", "on_exit_hold", "on_exit_hold_reason", "on_exit_remove"},
 }
 
 // quotedText returns a text in HCL's quotes.

@@ -119,6 +119,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	q.addKeyJob(j.texts.key(), j.seq)
 	q.addSchedule(j)
 	q.addFlow(j, s)
+	q.addPolicy(j)
 	if in := p.Inside.Alloc; in != 0 {
 		q.inside[in] = append(q.inside[in], j.seq)
 	}
@@ -169,6 +170,7 @@ func (q *Queue) applyPurged(j *job) {
 	delete(q.jobs, j.seq)
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)
+	delete(q.policyJobs, j.seq)
 	delete(q.services, j.seq)
 	delete(q.scaled, j.seq)
 	delete(q.savingJobs, j.seq)

@@ -79,6 +79,7 @@ func (q *Queue) applyAltered(j *job, e eventlog.JobEvent) {
 			q.changedLimits = append(q.changedLimits, q.markLimits(j, i))
 		}
 	}
+	q.addPolicy(j)
 	taskResizes{q}.followAlteration(j, e.Time)
 	q.gang().alterEpochs(j, together)
 }

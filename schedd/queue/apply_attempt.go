@@ -54,6 +54,7 @@ func (q *Queue) endAttempt(j *job, e eventlog.JobEvent) *eventlog.TaskRecord {
 	}
 	delete(j.evictionWaits, e.Index)
 	delete(q.evicted, q.attemptOf(j, e.Index))
+	delete(q.uses, j.id(q.host).Task(e.Index))
 	j.active--
 	return r
 }
@@ -64,6 +65,7 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	failedCheck := endsForCheck(was, e.Exit)
 	r, x := q.endAttempt(j, e), e.Exit
 	r.Exit = x
+	endedTasks{q}.addRunTime(j, r, x.Wall)
 	if q.gang().absorbEnded(j, e.Index, r) {
 		return
 	}
@@ -87,23 +89,7 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	case eventlog.CauseExited, eventlog.CauseWalltime, eventlog.CauseMemory, eventlog.CauseGPUMemory,
 		eventlog.CauseDisk, eventlog.CauseCPUTime, eventlog.CauseVirtualMemory,
 		eventlog.CausePrologue:
-		r.MachineFailures = 0
-		q.recordRuntime(j, e.Index, x.Wall)
-		if isRestartExit(j.spec.Checkpoints, x) {
-			q.requeueOrHold(j, e.Index, countRestart(r, x))
-			return
-		}
-		// what went wrong would go wrong again; in a gang it may be the loss of another
-		if x.Cause != eventlog.CauseWalltime && (x.IsSuccess() || !savesTogether(j)) {
-			q.dropAllImages(j, e.Index)
-		}
-		if x.IsSuccess() {
-			q.completeTask(j, e.Index, false)
-		} else if r.JobFailures++; r.JobFailures <= j.spec.Retries && !r.RemoveWanted {
-			q.requeueOrHold(j, e.Index, resetWalltime(r))
-		} else {
-			q.completeTask(j, e.Index, true)
-		}
+		endedTasks{q}.endByItself(j, e.Index, r)
 	case eventlog.CauseRestore:
 		if r.Checkpoints == nil || r.Checkpoints.OriginSequence == 0 { // there was none
 			q.machineFailure(j, e.Index, r, x.Reason)
@@ -129,9 +115,40 @@ func (q *Queue) applyEnded(j *job, e eventlog.JobEvent) {
 	}
 }
 
+// endedTasks is the queue as it changes by the ends of programs.
+type endedTasks struct{ *Queue }
+
+// endByItself is for an attempt that no machine and nobody else has ended.
+func (q endedTasks) endByItself(j *job, i int, r *eventlog.TaskRecord) {
+	x := r.Exit
+	r.MachineFailures = 0
+	q.recordRuntime(j, i, x.Wall)
+	if isRestartExit(j.spec.Checkpoints, x) {
+		q.requeueOrHold(j, i, countRestart(r, x))
+		return
+	}
+	// what went wrong would go wrong again; in a gang it may be the loss of another
+	if x.Cause != eventlog.CauseWalltime && (x.IsSuccess() || !savesTogether(j)) {
+		q.dropAllImages(j, i)
+	}
+	if q.applyVerdict(j, i, r, x.Verdict) {
+		return
+	}
+	if x.IsSuccess() {
+		q.completeTask(j, i, false)
+	} else if r.JobFailures++; r.JobFailures <= j.spec.Retries && !r.RemoveWanted {
+		q.requeueOrHold(j, i, resetWalltime(r))
+	} else {
+		q.completeTask(j, i, true)
+	}
+}
+
 func (q *Queue) applyLost(j *job, e eventlog.JobEvent) {
 	r := q.endAttempt(j, e)
 	r.Exit = nil
+	if r.Started != 0 {
+		endedTasks{q}.addRunTime(j, r, max(e.Time-r.Started, 0))
+	}
 	if !q.gang().absorbEnded(j, e.Index, r) {
 		q.requeueInterrupted(j, e, r, e.Reason)
 	}

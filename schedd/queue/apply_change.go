@@ -65,7 +65,8 @@ func (q *Queue) applyHeld(j *job, i int, e eventlog.JobEvent, note func(i int)) 
 		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.Checkpoints != nil &&
 			j.spec.Checkpoints.OnVacate, Reason: e.Reason})
 	default:
-		if r := j.records.Own(i); r != nil {
+		if j.records.Own(i) != nil || j.spec.Policy != nil { // its state has a time of its own
+			r := j.records.MakeOwn(i)
 			r.HoldWanted, r.HoldReason, r.RequestedBy = true, e.Reason, e.RequestedBy
 		} else {
 			note(i)

@@ -48,7 +48,7 @@ func (q attemptDecisions) RecordEnded(now time.Time, a roost.AttemptID, x *event
 		return eventlog.JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
 	e := eventAbout(now, eventlog.Ended, a)
-	e.Exit, e.Force = q.interruptedExit(a, q.addPreemptionCost(a, x)), q.failsWhenInterrupted(a)
+	e.Exit, e.Force = q.judgeExit(now, a, q.interruptedExit(a, q.addPreemptionCost(a, x))), q.failsWhenInterrupted(a)
 	return e, nil
 }
 

@@ -27,6 +27,7 @@ import (
 //	serviceUpdates     updates of services that go on
 //	nodeDrains         machines whose tasks are to go elsewhere
 //	serviceScaling     services whose number of tasks follows their load
+//	taskPolicies       conditions on what becomes of tasks
 //	flowIndex          flows that may go on, and their jobs that have changed
 type Queue struct {
 	*jobTable
@@ -47,6 +48,7 @@ type Queue struct {
 	*nodeDrains
 	serviceScaling
 	*flowIndex
+	taskPolicies
 
 	changes   int   // task states changed so far
 	eventTime int64 // when what is being applied happened, unix nanoseconds
@@ -70,8 +72,8 @@ func New(host string) *Queue {
 		quotaDemands:   quotas,
 		pendingEffects: newPendingEffects(table), restartSchedule: &restartSchedule{jobTable: table},
 		serviceUpdates: newServiceUpdates(table, quotas), nodeDrains: newNodeDrains(table),
-		serviceScaling: serviceScaling{table, requests},
-		flowIndex:      &flowIndex{submissionIndex: submissions, laterFlows: map[uint64]bool{}},
+		serviceScaling: serviceScaling{table, requests}, taskPolicies: taskPolicies{table: table},
+		flowIndex: &flowIndex{submissionIndex: submissions, laterFlows: map[uint64]bool{}},
 	}
 }
 
@@ -90,6 +92,7 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 		panic(fmt.Sprintf("queue: task %v goes from %v to %v", j.id(q.host).Task(i), from, to))
 	}
 	j.state[i] = to
+	notePolicyState(j, i, from, to, q.eventTime)
 	if j.tallied != nil {
 		j.tallied.Mark(i)
 	}

@@ -129,7 +129,9 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 			`Service = []; VerticalAutoscale = [MaxCpus = 4; MaxMemory = 4096; Every = 1; Window = 60]`,
 			"Service = [Restarts = 1]; Checks = {[Name = \"up\"; Kind = \"exec\"; Command = {\"true\"}]}",
 			`Schedule = [Cron = "* * * * *"]`, `Schedule = [Cron = "*/2 * * * *"; Overlap = "replace"]`,
-			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`}[rng.IntN(15)]
+			`Schedule = [Cron = "H * * * *"; Overlap = "allow"; Missed = "all"]`,
+			"PeriodicHold = NumJobStarts > 1 && NumHolds == 0; PeriodicRelease = time() - EnteredCurrentStatus > 20; " +
+				"OnExitRemove = ExitCode == 0; PeriodicVacate = NumJobStarts == 2"}[rng.IntN(16)]
 		spec := jobad.SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
@@ -171,6 +173,7 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 	d.apply(d.queue.Followups(d.now)...)
 	d.apply(d.queue.DueRestarts(d.now)...)
 	d.apply(d.scaleSome(rng)...)
+	d.apply(d.queue.DecidePolicies(d.now)...)
 	for events := d.queue.HealthRestarts(d.now); len(events) > 0; events = d.queue.HealthRestarts(d.now) {
 		d.apply(events...)
 	}

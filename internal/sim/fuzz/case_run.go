@@ -141,6 +141,9 @@ func (j *CaseJob) poolJob(faultsEnd time.Duration) pool.JobConfig {
 	ad.SetInt(roost.AttrRequestMemory, int64(j.resources().Memory/roost.MiB))
 	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
 	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
+	if j.Service == nil && int(j.Length/time.Second)%conditionsEvery == 0 {
+		addConditions(ad)
+	}
 	p := pool.JobConfig{
 		At: j.At, Schedd: j.Schedd, InCell: j.InCell, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks},
 		Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
@@ -150,6 +153,20 @@ func (j *CaseJob) poolJob(faultsEnd time.Duration) pool.JobConfig {
 		j.Service.addTo(&p, faultsEnd)
 	}
 	return p
+}
+
+// conditionsEvery is which part of the jobs has conditions.
+const conditionsEvery = 4
+
+// addConditions gives a job conditions: a task that starts again is held once, and soon
+// released.
+func addConditions(ad *classad.Ad) {
+	for name, condition := range map[string]string{roost.AttrPeriodicHold: "NumJobStarts > 1 && NumHolds < 1",
+		roost.AttrPeriodicRelease: "time() - EnteredCurrentStatus > 5"} {
+		if err := ad.SetExpr(name, condition); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // poolAction returns the action in the form of package pool.

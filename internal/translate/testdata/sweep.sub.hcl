@@ -23,7 +23,7 @@
 #   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
 #       It becomes a walltime: the task is ended after that time, and has failed.
 #   line 25: +ProjectName = "sweep"
-#       It becomes a label, a text for people and scripts: nothing is decided by it.
+#       It becomes a label, a text for people, for scripts and for the conditions of the job.
 
 job "sweep" {
   for_each = files("*.dat")

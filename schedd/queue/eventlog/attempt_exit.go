@@ -1,6 +1,9 @@
 package eventlog
 
-import "github.com/roost-batch/roost"
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobpolicy"
+)
 
 // AttemptExit is how an attempt ended.
 type AttemptExit struct {
@@ -17,6 +20,7 @@ type AttemptExit struct {
 	// CausePreemption: for whom it made room; nil: not known
 	Preemptor *roost.PreemptionParty
 	Stored    StoredOutput
+	Verdict   jobpolicy.Verdict // of its user's conditions
 }
 
 // StoredOutput names the output of an attempt that is on the checkpoint server. Each name
@@ -84,6 +88,7 @@ func (e *AttemptExit) append(b []byte) []byte {
 	if e.Preemptor != nil {
 		b = appendMessage(b, 15, func(b []byte) []byte { return appendParty(b, *e.Preemptor) })
 	}
+	b = appendText(appendNumber(b, 23, uint64(e.Verdict.Action)), 24, e.Verdict.Reason)
 	return e.Stored.append(b)
 }
 
@@ -168,6 +173,10 @@ func (x *AttemptExit) decode(b []byte) error {
 			p, err := decodeParty(f.bytes)
 			x.Preemptor = &p
 			return err
+		case 23:
+			x.Verdict.Action = jobpolicy.Action(f.value)
+		case 24:
+			x.Verdict.Reason = string(f.bytes)
 		default:
 			x.Stored.decode(f)
 		}

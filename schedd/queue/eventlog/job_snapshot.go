@@ -381,7 +381,7 @@ func (s *JobSnapshot) decodeRecord(b []byte) error {
 		return err
 	}
 	to := refShared
-	if r.Attempt > 0 {
+	if r.Attempt > 0 || r.Policy != nil {
 		to = refOwn | recordRef(s.Records.writable().ownRecords.add(r))
 		last = first
 	} else {

@@ -36,6 +36,44 @@ type TaskRecord struct {
 	// what the live attempt is to have instead of what it began with; nil: it was not
 	// asked for, or the attempt has it
 	Resize *ResizeRecord
+	Policy *PolicyRecord // nil: the job has no conditions, or nothing has happened yet
+}
+
+// PolicyRecord is what the conditions of a job ask for of one of its tasks.
+type PolicyRecord struct {
+	Entered     int64 // when it came into its state, in unix nanoseconds
+	Completions int   // attempts whose program ended by itself
+	Holds       int   // how often it was held
+	RunTime     int64 // of the attempts that have ended, in nanoseconds
+}
+
+func (p *PolicyRecord) append(b []byte) []byte {
+	b = appendNumber(appendNumber(b, 1, uint64(p.Entered)), 2, uint64(p.Completions))
+	return appendNumber(appendNumber(b, 3, uint64(p.Holds)), 4, uint64(p.RunTime))
+}
+
+func (p *PolicyRecord) decode(b []byte) error {
+	return eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			p.Entered = int64(f.value)
+		case 2:
+			p.Completions = int(f.value)
+		case 3:
+			p.Holds = int(f.value)
+		case 4:
+			p.RunTime = int64(f.value)
+		}
+		return nil
+	})
+}
+
+// OwnPolicy is what the conditions of its job ask for of the task, to be written to.
+func (r *TaskRecord) OwnPolicy() *PolicyRecord {
+	if r.Policy == nil {
+		r.Policy = &PolicyRecord{}
+	}
+	return r.Policy
 }
 
 func (r *TaskRecord) append(b []byte) []byte {
@@ -74,6 +112,9 @@ func (r *TaskRecord) append(b []byte) []byte {
 	}
 	if r.Resize != nil {
 		b = appendMessage(b, 30, r.Resize.append)
+	}
+	if r.Policy != nil {
+		b = appendMessage(b, 31, r.Policy.append)
 	}
 	return appendNumber(appendNumber(b, 28, uint64(r.AllocIndex)), 29, uint64(r.AllocAttempt))
 }
@@ -150,6 +191,8 @@ func (r *TaskRecord) decodeWanted(f encodedField) error {
 	case 30:
 		r.Resize = &ResizeRecord{}
 		return r.Resize.decode(f.bytes)
+	case 31:
+		return r.OwnPolicy().decode(f.bytes)
 	}
 	return nil
 }

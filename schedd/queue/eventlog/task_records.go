@@ -188,7 +188,8 @@ func (b *TaskRecords) HasImages() bool {
 }
 
 // Own returns the record of one task alone; nil when it has none. Only tasks have one
-// that had an attempt which is live or did not succeed at once.
+// that had an attempt which is live or did not succeed at once, or whose job has
+// conditions.
 func (b *TaskRecords) Own(i int) *TaskRecord {
 	if r := b.refOf(i); r.kind() == refOwn {
 		return b.ownRecords.items[r.index()]

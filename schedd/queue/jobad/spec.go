@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/flow/plan"
+	"github.com/roost-batch/roost/schedd/queue/jobpolicy"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
 
@@ -81,12 +82,13 @@ type JobSpec struct {
 	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
 	Update            *update.Policy
-	UserLog           bool     // a file gets a record of each thing that happens to it
-	IsFlow            bool     // its task runs nothing, and ends with the flow
-	SubmitNodeTask    bool     // its tasks run at the submit node, beside others
-	IsAlloc           bool     // an alloc set: its tasks hold resources, and run nothing
-	AllocCount        int      // of an alloc set: how many allocs its user wants; 0: not stated
-	AllocUsers        []string // of an alloc set: whose jobs may be inside besides its owner's
+	UserLog           bool              // a file gets a record of each thing that happens to it
+	IsFlow            bool              // its task runs nothing, and ends with the flow
+	SubmitNodeTask    bool              // its tasks run at the submit node, beside others
+	Policy            *jobpolicy.Policy // nil: nothing is done with its tasks under conditions
+	IsAlloc           bool              // an alloc set: its tasks hold resources, and run nothing
+	AllocCount        int               // of an alloc set: how many allocs its user wants; 0: not stated
+	AllocUsers        []string          // of an alloc set: whose jobs may be inside besides its owner's
 	Inside            AllocPlace
 }
 
@@ -154,6 +156,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		r.expression(roost.AttrQueueRequires)
 	p.UserLog = r.text(roost.AttrUserLog, "") != ""
 	p.IsFlow, p.SubmitNodeTask = r.boolean(roost.AttrIsFlow, false), r.boolean(roost.AttrSubmitNodeTask, false)
+	p.Policy = r.policy(&p)
 	r.requireProgram(&p)
 	return p, r.err
 }
@@ -179,6 +182,21 @@ func (p *JobSpec) cannotRestore() bool {
 // own state, and each ends with an exit code that says so.
 func (p *JobSpec) SavedTogether() bool {
 	return p.GangSize > 1 && !p.MPIGang && p.Checkpoints != nil && p.Checkpoints.Self && p.Checkpoints.ExitCode != 0
+}
+
+// policy reads what is done with tasks under conditions.
+func (r *adReader) policy(p *JobSpec) *jobpolicy.Policy {
+	policy, err := jobpolicy.Read(r.ad)
+	switch {
+	case err != nil && r.err == nil:
+		r.err = err
+	case policy != nil && (p.IsAlloc || p.Service != nil || p.IsFlow):
+		r.fail("a condition", "services, alloc sets and flows have none: conditions are for tasks that end")
+	case policy != nil && policy.HasOnExit() && (p.GangSize > 1 || p.Interactive):
+		r.fail(roost.AttrOnExitRemove, "what happens at the end of one task cannot be decided for a gang, and not "+
+			"for a job with a terminal: use retries")
+	}
+	return policy
 }
 
 // checkTransfer refuses unknown ways to transfer files.
