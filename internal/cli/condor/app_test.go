@@ -60,6 +60,10 @@ func TestCondorCommands(t *testing.T) {
 	f := testJobs()
 	dir, work := f.Serve(t), t.TempDir()
 	for name, text := range map[string]string{
+		"sim.log": "000 (004.000.000) 2026-11-30 10:00:00 Job submitted from host: <a>\n...\n" +
+			"000 (004.001.000) 2026-11-30 10:00:00 Job submitted from host: <a>\n...\n" +
+			"005 (004.000.000) 2026-11-30 10:00:01 Job terminated.\n\t(1) Normal termination (return value 0)\n...\n" +
+			"009 (004.001.000) 2026-11-30 10:00:02 Job was aborted.\n\tby ann\n...\n",
 		"a.sub":    "executable = /bin/sleep\narguments = $(N)\nbogus = 1\nqueue 3\n",
 		"none.sub": "executable = /bin/sleep\n",
 		"bad.sub":  "executable = /bin/sleep\nrequest_cpus = -5\nqueue\n",
@@ -87,7 +91,8 @@ func TestCondorCommands(t *testing.T) {
 		"condor_rm -all", "condor_rm bob", "condor_rm -all 7", "condor_rm", "condor_hold -forcex 7", "condor_rm 0",
 		"condor_version", "condor_q -version", "condor_status", "condor_status -compact -total", "condor_status n2",
 		"condor_status -constraint Cpus>1 -af Name Cpus LoadAvg", "condor_status -json -attributes Name,State",
-		"condor_status -nope", "condor_wait", "condor_wait sim.log", "condor_wait -wait 0 7", "condor_wait 7.1",
+		"condor_status -nope", "condor_wait", "condor_wait -wait 1 none.log", "condor_wait sim.log", "condor_wait sim.log 4.1.0 -status",
+		"condor_wait a.sub", "condor_wait sim.log 4 -num 1 -echo", "condor_wait -num 1 7", "condor_wait -wait 0 7", "condor_wait 7.1",
 		"condor_wait sim.log other.log 7",
 	} {
 		a, stdout, stderr := clitest.NewApp(t, dir, frame.WithCommonFlags(frame.MakeCommands(Entries())))
