@@ -22,7 +22,7 @@ build: ## build the programs, and the q* links, into bin/
 	$(GO) build -o bin/ ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
 	@scripts/setup.sh pam
 	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -tags 'pam,$(LEAN)' -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/ ./cmd/roost-starter
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/ ./cmd/roost-starter ./cmd/roost-ranks
 	@for q in $(PBS); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL); do ln -sf roost-q bin/$$q; done
 
 .PHONY: demo
@@ -66,7 +66,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Decode -benchtime 10x ./schedd/flow/plan
 	$(GO) test -run '^$$' -bench . ./collector/names ./collector/dns
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
-	$(GO) test -run '^$$' -bench Tree -benchtime 3x ./startd/pmi
+	$(GO) test -run '^$$' -bench Tree -benchtime 3x ./internal/pmi
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench HTTPChecks -benchtime 1x ./startd/probe
 	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal

@@ -56,6 +56,7 @@ const (
 	AttrHasCheckpoint = "HasCheckpoint" // CRIU can dump and restore tasks here
 	AttrHasSecrets    = "HasSecrets"    // tasks can get secrets of their users here
 	AttrHasContainer  = "HasContainer"  // tasks can run in container images here
+	AttrHasPMI        = "HasPMI"        // the ranks of MPI programs can be started here
 	// a list of the digests of container images that are here, those used last first
 	AttrContainerImages = "ContainerImages"
 )
@@ -266,7 +267,12 @@ const (
 	AttrGangSize    = "GangSize"    // size of a gang: this number of tasks start together or not at all
 	// an MPI gang: its primary task runs the program, the others only hold resources
 	AttrMPIGang = "GangLed"
-	AttrScatter = "Apart" // scatter: each task of a gang starts on a machine of its own
+	// the protocol by which the ranks of an MPI program find each other; absent: the job
+	// starts its processes itself
+	AttrMPI = "MPI"
+	// seconds within which all ranks have to be beyond their first barrier
+	AttrStartTimeout = "StartTimeout"
+	AttrScatter      = "Apart" // scatter: each task of a gang starts on a machine of its own
 	// of a job: each task gets a whole machine alone; of a machine: one claim has it
 	// alone
 	AttrExclusive = "Exclusive"

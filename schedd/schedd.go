@@ -66,6 +66,7 @@ type Schedd struct {
 	checkpointing atomic.Bool   // a checkpoint is decided and not yet written
 	unconfirmed   unconfirmedRenewals
 	spawnCalls    atomic.Int32 // calls of jobs under way
+	rankGangs     rankGangs
 	jobTable      api.JobTable // of the queue, for lists
 	admins        peers.JobAdmins
 	metrics       loopMetrics

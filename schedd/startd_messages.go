@@ -173,6 +173,7 @@ func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now tim
 			s.commitEventsLazily(e)
 		}
 	}
+	noteRanksEnded(s, a, status)
 	x := codec.QueueExit(status)
 	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)
 }

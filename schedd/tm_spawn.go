@@ -41,6 +41,10 @@ func (s *Schedd) onSpawnRequest(p *nodeConn, m *wire.ReachWanted) {
 	if s.queue.NodeOf(a) != p.Name {
 		return // it is over, or never was there
 	}
+	if m.GetRanks() {
+		attachRanks(s, p, a, m.GetTicket())
+		return
+	}
 	if s.spawnCalls.Add(1) > maxSpawnCalls {
 		s.spawnCalls.Add(-1)
 		s.log.Warn("too many calls of jobs at once", "attempt", a)

@@ -79,7 +79,7 @@ mpi() {
 	cat >mpi.sh <<-'END'
 		#!/bin/sh
 		cd "$PBS_O_WORKDIR"
-		mpirun /usr/bin/python3 sum.py && mpirun -machinefile "$PBS_NODEFILE" hostname
+		mpirun.openmpi /usr/bin/python3 sum.py && mpirun.openmpi -machinefile "$PBS_NODEFILE" hostname
 	END
 	cp "$parts/sum.py" .
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -133,7 +133,7 @@ grep '^A pool is up' "$work/up.log" || fail "the pool is not ready after 10 seco
 echo "Snakemake $(/usr/bin/snakemake --version) runs six times; this takes about a minute."
 
 runs="plain waiting asking chained failing interrupted"
-if command -v mpirun >/dev/null && /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
+if command -v mpirun.openmpi >/dev/null && /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
 	runs="$runs mpi"
 else
 	echo "skipped         Open MPI on two nodes: openmpi-bin and python3-mpi4py are not there"

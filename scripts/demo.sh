@@ -31,7 +31,7 @@ fail() {
 	exit 1
 }
 
-for program in roost roost-accountant roost-daemon roost-negotiator roost-node roost-q roost-starter roost-web; do
+for program in roost roost-accountant roost-daemon roost-negotiator roost-node roost-q roost-ranks roost-starter roost-web; do
 	[ -x "bin/$program" ] || fail "bin/$program is not built: run \"make build\""
 done
 command -v awk >/dev/null || fail "awk is needed by the tasks of the demo"

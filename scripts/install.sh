@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 to=$DESTDIR$PREFIX
 
 install -d "$to/bin"
-install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-q bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
+install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotiator bin/roost-node bin/roost-q bin/roost-ranks bin/roost-sim bin/roost-starter bin/roost-web "$to/bin/"
 [ ! -e bin/roost-pam ] || install -m 755 bin/roost-pam "$to/bin/"
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
 for q in $PBS_LOCAL; do ln -sf roost-q "$to/bin/$q"; done

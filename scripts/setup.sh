@@ -95,6 +95,8 @@ for part in "$@"; do
 		package chromium chromium
 		package dig bind9-dnsutils
 		package umoci umoci
+		package mpicc.mpich libmpich-dev
+		package mpiexec.hydra mpich
 		package mksquashfs squashfs-tools
 		package skopeo skopeo
 		package buildah buildah
@@ -111,7 +113,7 @@ for part in "$@"; do
 		;;
 	clients)
 		package /usr/bin/snakemake snakemake
-		package mpirun openmpi-bin
+		package mpirun.openmpi openmpi-bin
 		/usr/bin/python3 -c 'import mpi4py' 2>/dev/null || package /usr/lib/python3/dist-packages/mpi4py/__init__.py python3-mpi4py
 		;;
 	generate)

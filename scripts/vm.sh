@@ -66,7 +66,7 @@ done
 echo "vm: programs and tests"
 . scripts/flags.sh
 export CGO_ENABLED=0
-"$go" build -ldflags '-s -w' -o "$dir/stage/vm/bin/" ./cmd/roost-starter # scripts/vm/go names any other that a test wants
+"$go" build -ldflags '-s -w' -o "$dir/stage/vm/bin/" ./cmd/roost-starter ./cmd/roost-ranks # scripts/vm/go names any other that a test wants
 grep -v '^#' "scripts/vm/${VM_TESTS:-tests}" | while read -r package user flags; do
 	[ $# = 0 ] || [[ " ${*#./} " == *" $package "* ]] || continue
 	echo "$package $user $flags" >>"$dir/stage/vm/list"

@@ -71,7 +71,7 @@ func buildMisbehaving() (string, error) {
 	ctx, tags := context.Background(), []string{"attacks", "faults"}
 	err = compile(ctx, dir, true, true, tags, "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node")
 	if err == nil {
-		err = compile(ctx, dir, false, true, tags, "roost-starter")
+		err = compile(ctx, dir, false, true, tags, "roost-starter", "roost-ranks")
 	}
 	return filepath.Join(dir, "roost"), err
 }

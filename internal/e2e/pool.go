@@ -42,7 +42,7 @@ func Build(ctx context.Context, dir string) (roost string, err error) {
 	}{
 		{false, false, []string{"roost", "roost-q", "roost-sim", "roost-accountant"}},
 		{true, false, []string{"roost-daemon", "roost-negotiator", "roost-node", "roost-web"}}, // these ask NSS
-		{false, true, []string{"roost-starter"}},
+		{false, true, []string{"roost-starter", "roost-ranks"}},
 	} {
 		for _, program := range set.programs {
 			err := copyProgram(filepath.Join(root, "bin", program), filepath.Join(dir, program))

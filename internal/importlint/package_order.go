@@ -56,7 +56,7 @@ func packageOrders() []packageOrder {
 		{"startd/health", true},
 		{"startd/desktop", true},
 		{"startd/starter/proto", true},
-		{"startd/pmi", true},
+		{"internal/pmi", true},
 		{"internal/image/erofs", true},
 		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},
@@ -167,6 +167,7 @@ func packageOrders() []packageOrder {
 		{"schedd/userlog", false},
 		{"schedd/usagewindow", true},
 		{"schedd/api", false},
+		{"startd/ranks", false},
 		{"startd/starter", false},
 		{"startd/starterclient", false},
 		{"startd/shell", false},
@@ -240,6 +241,7 @@ func packageOrders() []packageOrder {
 		{"cmd/roost-node", false},
 		{"cmd/roost-pam", false}, // built with the tag pam alone
 		{"cmd/roost-sim", false},
+		{"cmd/roost-ranks", false},
 		{"cmd/roost-starter", false},
 		{"cmd/roost-web", false},
 

@@ -2,7 +2,10 @@ package submit
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
@@ -37,6 +40,7 @@ func (b resourceReader) readGang() {
 		}
 	}
 	b.readMPIGang()
+	b.readRanks()
 	if name, at, ok := b.constantText("reservation", "Write the name of a reservation."); ok {
 		if name == "" {
 			b.reportProblem(at, "reservation is empty", "Write the name of a reservation, or remove it.")
@@ -66,6 +70,41 @@ func (b resourceReader) readMPIGang() {
 		b.ad.SetBool(roost.AttrScatter, true)
 	}
 	b.readPlacementShape(size)
+}
+
+// readRanks reads whether the tasks of a gang are started as the ranks of an MPI program.
+func (b resourceReader) readRanks() {
+	const hint = `Write mpi = "pmi1" for programs of MPICH, Intel MPI, MVAPICH and Flux. For Open MPI write ` +
+		`led = true, and start the program by mpirun.`
+	kind, at, ok := b.constantText("mpi", hint)
+	switch {
+	case !ok:
+	case kind != "pmi1":
+		b.reportProblem(at, fmt.Sprintf("%q is not a protocol of ranks", truncateText(kind)), hint)
+	case b.body.Attributes["led"] != nil:
+		b.reportProblem(at, "mpi and led do not go together",
+			"With led the first task starts the others; with mpi Roost does. Remove one of them.")
+	case b.body.Attributes["image"] != nil:
+		b.reportProblem(at, "mpi and image do not go together yet",
+			"Ranks are started with the files of the machine. Remove one of them.")
+	case hasBlock(b.body, "checkpoint"):
+		b.reportProblem(at, "no checkpoints are made of ranks", "Remove mpi, or the checkpoint block.")
+	default:
+		b.ad.SetString(roost.AttrMPI, kind)
+	}
+	d, at, ok := b.constantDuration("start_timeout", time.Second)
+	switch {
+	case !ok:
+	case b.body.Attributes["mpi"] == nil:
+		b.reportProblem(at, "start_timeout is for MPI programs", `Write mpi = "pmi1", or remove it.`)
+	default:
+		b.ad.SetInt(roost.AttrStartTimeout, seconds(d))
+	}
+}
+
+// hasBlock reports whether a job has a block of a type.
+func hasBlock(body *hclsyntax.Body, name string) bool {
+	return slices.ContainsFunc(body.Blocks, func(b *hclsyntax.Block) bool { return b.Type == name })
 }
 
 // readPlacementShape reads whether tasks have exclusive machines, and what the machines

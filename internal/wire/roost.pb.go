@@ -9707,7 +9707,7 @@ type ReachCall struct {
 	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`    // lines of the job's node file, from 0, for each of which the command runs once
 	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"` // one after the other
 	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`            // what the caller has read in those lines; empty: an older caller
-	Ranks         []byte                 `protobuf:"bytes,5,opt,name=ranks,proto3" json:"ranks,omitempty"`            // a message of the task's ranks, as package startd/pmi encodes it
+	Ranks         []byte                 `protobuf:"bytes,5,opt,name=ranks,proto3" json:"ranks,omitempty"`            // a message of the task's ranks, as package internal/pmi encodes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9791,7 +9791,7 @@ type ReachOutput struct {
 	Signal        int32                  `protobuf:"varint,8,opt,name=signal,proto3" json:"signal,omitempty"`
 	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"` // with ended: why it could not be run there; without: why nothing could be run at all
 	Started       bool                   `protobuf:"varint,10,opt,name=started,proto3" json:"started,omitempty"`
-	Ranks         []byte                 `protobuf:"bytes,11,opt,name=ranks,proto3" json:"ranks,omitempty"` // a message for the task's ranks, as package startd/pmi encodes it
+	Ranks         []byte                 `protobuf:"bytes,11,opt,name=ranks,proto3" json:"ranks,omitempty"` // a message for the task's ranks, as package internal/pmi encodes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -304,6 +304,57 @@ func (q *jobTable) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	return list
 }
 
+// GangRanks is a task's place among the ranks of an MPI program.
+type GangRanks struct {
+	Index        int             // of the task in its gang
+	FirstRank    int             // of the task
+	Members      []HostProcesses // of the gang; a member without a node is not live
+	Done         []bool          // by member: its ranks have ended well in an earlier attempt
+	StartTimeout time.Duration
+}
+
+// Size is the number of ranks of the gang.
+func (g *GangRanks) Size() (size int) {
+	for _, m := range g.Members {
+		size += m.Processes
+	}
+	return size
+}
+
+// ranksOf returns the place of a task in its gang, or that of one without a gang.
+func ranksOf(q *jobTable, j *job, a roost.AttemptID) *GangRanks {
+	first, last := a.Task.Index, a.Task.Index
+	if j.gangs.size > 0 {
+		first = first / j.gangs.size * j.gangs.size
+		last = first + j.gangs.size - 1
+	}
+	g := &GangRanks{Index: a.Task.Index - first, StartTimeout: j.class(a.Task.Index).spec.StartTimeout}
+	for i := first; i <= last; i++ {
+		m := HostProcesses{Processes: j.class(i).spec.Processes}
+		if r := j.records.Own(i); r != nil && r.Live {
+			m.Attempt, m.Node = q.attemptOf(j, i), r.Node
+		}
+		if i < a.Task.Index {
+			g.FirstRank += m.Processes
+		}
+		g.Members, g.Done = append(g.Members, m), append(g.Done, j.state[i] == roost.Completed &&
+			j.records.HasSucceeded(i))
+	}
+	return g
+}
+
+// RanksOfAttempt returns the place of a live attempt among the ranks of its program. It
+// is nil for an attempt that has none.
+func RanksOfAttempt(q *Queue, a roost.AttemptID) *GangRanks {
+	if !q.IsLive(a) {
+		return nil
+	}
+	if j := q.jobs[a.Task.Job.Seq]; j.class(a.Task.Index).spec.MPI != "" {
+		return ranksOf(q.jobTable, j, a)
+	}
+	return nil
+}
+
 // checkGangs panics when the counts of a job's gangs are wrong, or its epochs.
 func checkGangs(j *job) {
 	if j.gangs.size == 0 {

@@ -70,6 +70,7 @@ type TaskProgram struct {
 	Packages    []jobad.PackageSpec  // that the attempt has
 	SubmitHost  string               // whose user submitted the job
 	JobTasks    int                  // how many tasks its job has
+	Ranks       *GangRanks           // nil: the program runs once
 	IsSecondary bool                 // it holds what it has for the first of its gang, or for others inside it
 }
 
@@ -122,6 +123,9 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	}
 	p.Rank, p.Peers = q.gangPeers(j, a.Task.Index)
 	p.Hosts = q.hostsOf(j, a)
+	if own.MPI != "" {
+		p.Ranks = ranksOf(q.jobTable, j, a)
+	}
 	q.addCheckpointing(j, a, &p)
 	p.JoinErr, _ = m.Ad.Bool(roost.AttrJoinOutput)
 	p.RemoveOutput, _ = m.Ad.Str(roost.AttrRemoveOutput)

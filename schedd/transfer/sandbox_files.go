@@ -98,6 +98,11 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		PbsId:    p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
 	}
+	if g := p.Ranks; g != nil {
+		w.Mpi = &wire.MpiRanks{KvsName: fmt.Sprintf("roost_%d_%d_%d", a.Task.Job.Seq, a.Task.Index-g.Index, a.Attempt),
+			FirstRank: uint32(g.FirstRank), Ranks: uint32(g.Members[g.Index].Processes), Size: uint32(g.Size()),
+			Nodes: uint32(len(g.Members))}
+	}
 	for _, s := range p.Secrets {
 		w.Secrets = append(w.Secrets, s.Name)
 		w.SecretVariables = append(w.SecretVariables, s.Variable)

@@ -183,6 +183,10 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 		IO:     r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
 		Limits: r.Bounds.PerProcess(), Sockets: h.sockets(),
 	}
+	if p.GetMpi() != nil {
+		o.Arguments = h.ranksCommand(a, o.Arguments)
+		o.Executable = o.Arguments[0]
+	}
 	if r.Interactive {
 		o.Arguments = waitForTerminal(a)
 		o.Executable, o.Stdin = o.Arguments[0], ""

@@ -81,6 +81,7 @@ func (m *Checkpoints) FindCRIU(named string, sandboxed bool, ad *classad.Ad) {
 	ad.SetBool(roost.AttrHasCheckpoint, m.criu.Works)
 	ad.SetBool(roost.AttrHasSandbox, sandboxed)
 	ad.SetBool(roost.AttrHasSecrets, sandboxed) // they are mounted there
+	ad.SetBool(roost.AttrHasPMI, true)
 	if m.criu.Works {
 		ad.SetString(roost.AttrCheckpointBy, "CRIU "+m.criu.Version)
 	}

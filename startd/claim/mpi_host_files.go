@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/pmi"
+	"github.com/roost-batch/roost/startd/ranks"
 )
 
 // Where a job is, its program finds in files beside its script: a line for each of its
@@ -16,6 +19,26 @@ const (
 // SpawnSocketName is the name of the socket by which a task has something run on other
 // machines of its job. It lies in the directory of the attempt's streams.
 const SpawnSocketName = "reach"
+
+// RanksSocketName is the name of the socket of a task's ranks. By it they exchange keys
+// with those of the other tasks of the gang.
+const RanksSocketName = ranks.SocketName
+
+// ranksProgram is the name of the program that starts ranks. It lies beside the starter.
+const ranksProgram = "roost-ranks"
+
+// ranksCommand returns the command line of the program that starts the ranks of a task
+// and waits for them.
+func (h launcher) ranksCommand(a *Attempt, program []string) []string {
+	r := a.program.GetMpi()
+	arguments := ranks.Arguments{
+		NodeSpec: pmi.NodeSpec{KVSName: r.GetKvsName(), FirstRank: int(r.GetFirstRank()), Ranks: int(r.GetRanks()),
+			Size: int(r.GetSize()), Nodes: int(r.GetNodes())},
+		Socket:  a.sandboxPath(filepath.Join(a.record.IO, RanksSocketName)),
+		Program: program,
+	}
+	return arguments.Command(filepath.Join(filepath.Dir(h.machine.starterPath), ranksProgram))
+}
 
 // hostFile is one of these files, and the variable that names it.
 type hostFile struct {

@@ -41,14 +41,27 @@ const (
 
 // OpenSpawnSocket listens for processes of an attempt until it ends.
 func (m *Server) OpenSpawnSocket(a *claim.Attempt) error {
+	for name, serve := range map[string]func(*claim.Attempt, *net.UnixConn) error{
+		claim.SpawnSocketName: m.serveSpawnRequest, claim.RanksSocketName: m.serveRanks,
+	} {
+		if err := m.openJobSocket(a, name, serve); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openJobSocket listens on a socket for processes of an attempt.
+func (m *Server) openJobSocket(a *claim.Attempt, name string,
+	serve func(*claim.Attempt, *net.UnixConn) error) error {
 	dir, err := os.Open(a.IODir())
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	_ = os.Remove(filepath.Join(a.IODir(), claim.SpawnSocketName)) // a startd before this one may have left it
+	_ = os.Remove(filepath.Join(a.IODir(), name)) // a startd before this one may have left it
 	// the path itself may be longer than an address can be
-	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), claim.SpawnSocketName)
+	name = fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("socket of the job: %w", err)
@@ -68,11 +81,12 @@ func (m *Server) OpenSpawnSocket(a *claim.Attempt) error {
 		}
 		l.Close()
 	}()
-	go m.acceptSpawnRequests(a, l)
+	go m.acceptSpawnRequests(a, l, serve)
 	return nil
 }
 
-func (m *Server) acceptSpawnRequests(a *claim.Attempt, l *net.UnixListener) {
+func (m *Server) acceptSpawnRequests(a *claim.Attempt, l *net.UnixListener,
+	serve func(*claim.Attempt, *net.UnixConn) error) {
 	slots := make(chan struct{}, maxSpawnRequests)
 	for {
 		conn, err := l.AcceptUnix()
@@ -84,7 +98,7 @@ func (m *Server) acceptSpawnRequests(a *claim.Attempt, l *net.UnixListener) {
 			go func() {
 				defer func() { <-slots }()
 				defer conn.Close()
-				if err := m.serveSpawnRequest(a, conn); err != nil {
+				if err := serve(a, conn); err != nil {
 					_, _ = protodelim.MarshalTo(conn, &wire.ReachOutput{Error: err.Error()})
 				}
 			}()
@@ -100,6 +114,7 @@ func (m *Server) acceptSpawnRequests(a *claim.Attempt, l *net.UnixListener) {
 type spawnRequest struct {
 	attempt    roost.AttemptID
 	call       *wire.ReachCall
+	ranks      net.Conn // of a task's ranks; then there is no call
 	output     chan *wire.ReachOutput
 	callerGone chan struct{} // closed when the caller has gone
 	scheddCame chan struct{} // closed when the schedd has come
@@ -226,6 +241,9 @@ func (m *Server) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.Re
 		return err
 	}
 	close(r.scheddCame)
+	if r.ranks != nil {
+		return r.relayRanks(stream)
+	}
 	if err = stream.Send(r.call); err != nil {
 		close(r.output)
 		return err

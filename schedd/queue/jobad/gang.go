@@ -66,6 +66,31 @@ func checkSavedTogether(p *JobSpec, spec *SubmitSpec) error {
 	return nil
 }
 
+// MPIByPMI1 is the one protocol by which the ranks of an MPI program can be started.
+const MPIByPMI1 = "pmi1"
+
+// maxTaskRanks bounds the ranks of a task of an MPI program.
+const maxTaskRanks = 4096
+
+// checkMPI refuses an MPI program whose ranks cannot be started.
+func (r *adReader) checkMPI(p *JobSpec) {
+	switch {
+	case p.MPI == "":
+	case p.MPI != MPIByPMI1:
+		r.fail(roost.AttrMPI, fmt.Sprintf("%q is not %s, which MPICH, Intel MPI, MVAPICH and Flux speak; Open MPI is "+
+			"started by mpirun in a gang that is led", p.MPI, MPIByPMI1))
+	case p.MPIGang:
+		r.fail(roost.AttrMPI, "in a gang that is led the first task starts the others: leave out one of the two")
+	case p.AppClass == roost.AppStream || p.Service != nil || p.IsAlloc || p.Interactive:
+		r.fail(roost.AttrMPI, "only batch jobs that are not interactive have ranks")
+	case p.Container != nil:
+		r.fail(roost.AttrMPI, "ranks are not started in container images yet: leave out the image, or start them by "+
+			"mpiexec in a gang that is led")
+	case p.Processes > maxTaskRanks:
+		r.fail(roost.AttrProcesses, fmt.Sprintf("a task has %d ranks at most", maxTaskRanks))
+	}
+}
+
 // checkStream refuses a stream job whose tasks cannot start together.
 func checkStream(p *JobSpec, spec *SubmitSpec) error {
 	bad := func(format string, args ...any) error {

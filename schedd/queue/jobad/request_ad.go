@@ -143,6 +143,9 @@ func (p *JobSpec) requiredFeatures(job roost.JobID) (require string) {
 	if len(p.Secrets) > 0 {
 		require += " && TARGET." + roost.AttrHasSecrets + " =?= true"
 	}
+	if p.MPI != "" {
+		require += " && TARGET." + roost.AttrHasPMI + " =?= true"
+	}
 	if p.Container != nil || len(p.PackageMounts) > 0 {
 		require += " && TARGET." + roost.AttrHasContainer + " =?= true"
 	}

@@ -55,6 +55,8 @@ type JobSpec struct {
 	Container         *ContainerSpec // nil: the tasks see the files of their machines
 	PackageMounts     []PackageSpec  // that the tasks have
 	Processes         int            // of a task, in the file of nodes; below 0: there is none
+	MPI               string         // protocol of its ranks; empty: they are not started
+	StartTimeout      time.Duration  // for all ranks to be beyond their first barrier
 	Reservation       string
 	NoticePeriod      time.Duration
 	Lease             time.Duration
@@ -132,6 +134,11 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		r.text(roost.AttrReservation, "")
 	p.MPIGang, p.Processes = r.boolean(roost.AttrMPIGang, false),
 		int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
+	p.MPI, p.StartTimeout = r.text(roost.AttrMPI, ""), time.Duration(r.number(roost.AttrStartTimeout,
+		defaultStartTimeout, 1, maxSeconds))*time.Second
+	if p.MPI != "" {
+		p.Processes = max(p.Processes, 1)
+	}
 	p.Array = r.boolean(AttrArray, false)
 	p.MaxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.StartAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
@@ -166,7 +173,7 @@ func (p *JobSpec) cannotRestore() bool {
 	switch self := p.Checkpoints.Self; {
 	case p.Interactive: // neither the terminal nor what runs on it could be brought back
 		return true
-	case p.GangSize > 1 && p.MPIGang:
+	case p.GangSize > 1 && p.MPIGang || p.MPI != "":
 		return true
 	case self:
 		return false
@@ -215,6 +222,7 @@ func (r *adReader) checkTransfer(p *JobSpec) {
 func (r *adReader) requireProgram(p *JobSpec) {
 	r.refuseWithAlloc(p)
 	r.checkAutoscale(p)
+	r.checkMPI(p)
 	if p.IsFlow && (p.IsAlloc || p.Service != nil || p.Schedule != nil || p.GangSize > 1 || p.Interactive) {
 		r.fail(roost.AttrIsFlow, "a flow runs nothing itself, so it is no service, gang, alloc set or schedule")
 	}
@@ -228,6 +236,8 @@ const (
 	maxSeconds    = 100 * 365 * 86400
 	maxProcesses  = 1 << 16
 	defaultNotice = 10
+	// seconds for the ranks of an MPI program to find each other
+	defaultStartTimeout = 300
 )
 
 // TaskColumn holds one value for each task.

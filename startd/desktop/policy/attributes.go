@@ -21,7 +21,7 @@ var (
 		roost.AttrNumClaims, roost.AttrNumRunning, roost.AttrCgroupVersion, roost.AttrEnforces, roost.AttrTasksCpu,
 		roost.AttrTasksMemory, roost.AttrStart,
 		roost.AttrGpuMemoryMax, roost.AttrGpuMemoryFree, roost.AttrGpuModels, roost.AttrHasSandbox,
-		roost.AttrCheckpointBy, roost.AttrHasCheckpoint, roost.AttrSlotUsers, roost.AttrHasSecrets,
+		roost.AttrCheckpointBy, roost.AttrHasCheckpoint, roost.AttrSlotUsers, roost.AttrHasSecrets, roost.AttrHasPMI,
 		roost.AttrUnits, roost.AttrClaims, roost.AttrReclaim, roost.AttrReclaimedCpus, roost.AttrReclaimedMemory,
 		roost.AttrPackages, "KernelVersion",
 		roost.AttrActivity, roost.AttrEnteredState, roost.AttrEnteredActivity, roost.AttrStateTimer,

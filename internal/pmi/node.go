@@ -102,6 +102,13 @@ func (n *Node) ApplyClosed(rank int) {
 	r.closed, r.input = true, nil
 }
 
+// ApplyUnread takes in that a rank does not read what it is sent.
+func (n *Node) ApplyUnread(rank int) {
+	if !n.ranks[rank].closed {
+		n.failProtocol(rank, "it does not read the answers")
+	}
+}
+
 // ApplyExit takes in that a rank's process has ended. text says how if it has not ended
 // well.
 func (n *Node) ApplyExit(rank int, code int32, text string) {

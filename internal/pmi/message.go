@@ -16,6 +16,9 @@ const (
 	Ended
 	// Failed: rank Rank has ended the gang with Code. Text says how.
 	Failed
+	// Leaving: the ranks of a node are being ended from outside. What fails now fails for
+	// that.
+	Leaving
 	// Release: all nodes are in barrier Epoch. Data is the keys of all.
 	Release
 	// Finish: all ranks of all nodes have ended well.

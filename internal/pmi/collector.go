@@ -24,6 +24,7 @@ type Collector struct {
 	set     KeySet         // of that one
 	bytes   int            // held for barriers that are not over
 	ended   int
+	leaving bool     // ranks are being ended from outside
 	stopped *Message // how it has ended
 }
 
@@ -66,7 +67,12 @@ func (c *Collector) Apply(from int, m Message) []Effect {
 		if c.ended == len(c.parts) {
 			return c.end(Message{Kind: Finish})
 		}
+	case Leaving:
+		c.leaving = true
 	case Failed:
+		if c.leaving {
+			return nil
+		}
 		return c.Stop(m.Code, "rank "+strconv.Itoa(int(m.Rank))+" "+m.Text)
 	}
 	return nil
@@ -74,6 +80,18 @@ func (c *Collector) Apply(from int, m Message) []Effect {
 
 // maxRanksOfNode bounds the ranks of one task.
 const maxRanksOfNode = 4096
+
+// MarkEnded records that the ranks of a contributor have ended well in an earlier
+// attempt.
+func (c *Collector) MarkEnded(i int) {
+	c.parts[i].ended = true
+	c.ended++
+}
+
+// HasStarted reports whether all ranks are beyond their first barrier.
+func (c *Collector) HasStarted(ranks []int) bool {
+	return c.epoch > 0 || len(c.Missing(ranks, Running)) == 0
+}
 
 // Stop ends the gang.
 func (c *Collector) Stop(code int32, text string) []Effect {
