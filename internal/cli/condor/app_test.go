@@ -91,9 +91,9 @@ func TestCondorCommands(t *testing.T) {
 		"condor_rm -all", "condor_rm bob", "condor_rm -all 7", "condor_rm", "condor_hold -forcex 7", "condor_rm 0",
 		"condor_version", "condor_q -version", "condor_status", "condor_status -compact -total", "condor_status n2",
 		"condor_status -constraint Cpus>1 -af Name Cpus LoadAvg", "condor_status -json -attributes Name,State",
-		"condor_status -nope", "condor_wait", "condor_wait -wait 1 none.log", "condor_wait sim.log", "condor_wait sim.log 4.1.0 -status",
-		"condor_wait a.sub", "condor_wait sim.log 4 -num 1 -echo", "condor_wait -num 1 7", "condor_wait -wait 0 7", "condor_wait 7.1",
-		"condor_wait sim.log other.log 7",
+		"condor_status -nope", "condor_wait", "condor_wait -wait 1 none.log", "condor_wait sim.log",
+		"condor_wait sim.log 4.1.0 -status", "condor_wait a.sub", "condor_wait sim.log 4 -num 1 -echo",
+		"condor_wait -num 1 7", "condor_wait -wait 0 7", "condor_wait 7.1", "condor_wait sim.log other.log 7",
 	} {
 		a, stdout, stderr := clitest.NewApp(t, dir, frame.WithCommonFlags(frame.MakeCommands(Entries())))
 		a.Dir = work

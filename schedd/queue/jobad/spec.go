@@ -127,9 +127,9 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.Walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
 	p.NoticePeriod = time.Duration(r.number(roost.AttrNoticePeriod, defaultNotice, 0, maxSeconds)) * time.Second
 	p.ProcessLimits, p.Mail = r.processLimits(), r.mailOptions()
-	p.RunCount = int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
 	p.Lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
-	p.Retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
+	p.Retries, p.RunCount = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000)),
+		int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
 	p.GangSize, p.Reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)),
 		r.text(roost.AttrReservation, "")
 	p.MPIGang, p.Processes = r.boolean(roost.AttrMPIGang, false),
@@ -139,8 +139,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if p.MPI != "" {
 		p.Processes = max(p.Processes, 1)
 	}
-	p.Array = r.boolean(AttrArray, false)
-	p.MaxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
+	p.Array, p.MaxRunning = r.boolean(AttrArray, false), int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.StartAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	if p.Schedule = r.schedule(); p.Schedule != nil {
 		p.StartAfter = NeverStarts
@@ -161,9 +160,8 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 		r.softConstraints(p.ContentDigests())
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
-	p.UserLog = r.text(roost.AttrUserLog, "") != ""
 	p.IsFlow, p.SubmitNodeTask = r.boolean(roost.AttrIsFlow, false), r.boolean(roost.AttrSubmitNodeTask, false)
-	p.Policy = r.policy(&p)
+	p.UserLog, p.Policy = r.text(roost.AttrUserLog, "") != "", r.policy(&p)
 	r.requireProgram(&p)
 	return p, r.err
 }
