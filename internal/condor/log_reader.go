@@ -100,8 +100,8 @@ func (l *LogReader) note(e LogEvent) {
 // Jobs returns how many jobs the log names, and how many of them have ended.
 func (l *LogReader) Jobs() (all, ended int) { return len(l.ended), len(l.ended) - l.open }
 
-// HasEnded reports whether a job has ended, or each job of a cluster. Of what the log does
-// not name nothing has.
+// HasEnded reports whether a job has ended, or each job of a cluster. Of what the log
+// does not name nothing has.
 func (l *LogReader) HasEnded(id JobID) bool {
 	if id.Proc != WholeCluster {
 		return l.ended[id]
