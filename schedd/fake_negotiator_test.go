@@ -150,11 +150,15 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 			continue
 		}
 		n.updates <- r
+		gang, members := uint64(0), uint32(0)
 		for on := last - r.GetGrantsSeen(); on < uint64(r.GetWanted()); on++ { // what is on its way is wanted, too
-			last++
+			if last++; r.GetGang() > 1 && members%r.GetGang() == 0 {
+				gang = last
+			}
+			members++
 			if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
 				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(),
-				Epoch: epoch, Owner: r.GetOwner(), ClaimBy: n.by(),
+				Epoch: epoch, Owner: r.GetOwner(), ClaimBy: n.by(), Gang: gang, GangSize: r.GetGang(),
 			}}}); err != nil {
 				return err
 			}

@@ -5,8 +5,9 @@
 job "gang" {
   script = <<-END
     step=0
-    if [ -s state ]; then read step < state; fi
-    trap 'echo $step > state.new && mv state.new state && exit 85' USR2
+    mkdir -p saved
+    if [ -s saved/step ]; then read step < saved/step; fi
+    trap 'echo $step > saved/new && mv saved/new saved/step && exit 85' USR2
     while [ $step -lt $${STEPS:-3600} ]; do
       sleep 1
       step=$((step + 1))
@@ -26,6 +27,6 @@ job "gang" {
     signal    = "USR2" # to both at once
     exit_code = 85     # of both, when they have saved their state
     every     = "30m"
-    files     = ["state"]
+    files     = ["saved/*"]
   }
 }

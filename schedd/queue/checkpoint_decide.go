@@ -162,6 +162,12 @@ func stagedEpoch(j *job, n int) (tasks int, work time.Duration, complete bool) {
 	return tasks, work, complete && tasks > 0
 }
 
+// SavesTogether reports whether a task is saved together with the others of its gang.
+func SavesTogether(q *Queue, t roost.TaskID) bool {
+	j := q.jobs[t.Job.Seq]
+	return j != nil && savesTogether(j)
+}
+
 // NoteLeaving takes in that a live attempt is asked to save its state, as it has to leave
 // its machine. The others of its gang are asked, too.
 func NoteLeaving(q *Queue, a roost.AttemptID) {

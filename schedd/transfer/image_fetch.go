@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
@@ -84,7 +85,7 @@ func (t *FileTransfers) OnCheckpointTaken(p *StartdNode, m *wire.CheckpointTaken
 		t.sendImageResult(p.Name, a, sequence, "it is of another attempt")
 	case t.queue.HasCheckpoint(a.Task, sequence): // said again, because the node did not hear that it is
 		t.sendImageResult(p.Name, a, sequence, "")
-	case image.GetServer() != "":
+	case image.GetServer() != "" && !queue.SavesTogether(t.queue, a.Task):
 		t.recordImage(p.Name, a, m, now)
 	case t.imageFetches[a] == nil:
 		t.startImageFetch(p, a, m)
@@ -107,9 +108,40 @@ func (t *FileTransfers) startImageFetch(p *StartdNode, a roost.AttemptID, m *wir
 	}
 	go func() {
 		defer cancel()
-		err := retryUntilReachable(ctx, func() error { return t.fetchImage(ctx, p, a, uid, m.GetImage()) })
+		fetch := func() error { return t.fetchImage(ctx, p, a, uid, m.GetImage()) }
+		if m.GetImage().GetServer() != "" {
+			limited, end := context.WithTimeout(ctx, serverImageTimeout)
+			defer end()
+			fetch = func() error { return confirmServerImage(limited, t, a, m.GetImage()) }
+		}
+		err := retryUntilReachable(ctx, fetch)
 		t.loop.PostEvent(t.daemonContext, ImageStored{p.Name, a, pl, err})
 	}()
+}
+
+// serverImageTimeout bounds how long a schedd asks a checkpoint server for an image.
+const serverImageTimeout = 5 * time.Minute
+
+// confirmServerImage asks a checkpoint server whether it has the image of a task of a
+// gang. The word of the task's node is not enough: with the last image of a gang the
+// epoch before is deleted. A server has an image as a whole or not at all.
+func confirmServerImage(ctx context.Context, t *FileTransfers, a roost.AttemptID, m *wire.Image) error {
+	conn, err := rpc.Dial(m.GetServer(), t.identity, peer.CheckpointServer)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	from, err := wire.NewCheckpointServerClient(conn).Get(ctx, &wire.FetchImageRequest{Schedd: t.host,
+		Attempt: codec.AttemptRef(a), Sequence: m.GetSequence()})
+	if err == nil {
+		_, err = from.Recv()
+	}
+	if err = rpc.FromStatus(err); ctx.Err() != nil {
+		return fmt.Errorf("%s did not confirm it: %w", m.GetServer(), roost.NoInput)
+	}
+	return err
 }
 
 // cancelImageFetch gives up an image on its way; ImageStored follows, with
