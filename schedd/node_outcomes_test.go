@@ -128,3 +128,19 @@ func TestForgedImageIsBlamed(t *testing.T) {
 	}
 	receiveNext(t, p.startd.activated, "an attempt without it")
 }
+
+// TestSavedIsNoFailure checks that a program that has saved its state does not count
+// against its machine. Its exit code says so.
+func TestSavedIsNoFailure(t *testing.T) {
+	p := newPool(t)
+	_, a := p.run("CheckpointSelf = true; CheckpointExitCode = 85")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Code: 85}, "")
+	if o := receiveNext(t, p.asked.outcomes, "an outcome"); o.GetVerdict() != wire.Outcome_GOOD {
+		t.Errorf("the leader is told %v", o)
+	}
+	b := receiveNext(t, p.startd.activated, "the next attempt")
+	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Code: 86}, "")
+	if o := receiveNext(t, p.asked.outcomes, "another outcome"); o.GetVerdict() != wire.Outcome_FAILED {
+		t.Errorf("of another exit code the leader is told %v", o)
+	}
+}

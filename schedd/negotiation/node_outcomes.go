@@ -55,6 +55,9 @@ func (l *LeaderConn) ReportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownF
 	if !ok {
 		return
 	}
+	if queue.EndsSaved(l.queue, a, x) { // it goes on where it has room
+		v = wire.Outcome_GOOD
+	}
 	switch v {
 	case wire.Outcome_GOOD:
 		l.dispatch.Failed(a, 0)

@@ -162,6 +162,13 @@ func stagedEpoch(j *job, n int) (tasks int, work time.Duration, complete bool) {
 	return tasks, work, complete && tasks > 0
 }
 
+// EndsSaved reports whether an attempt has ended with the exit code that says that its
+// program has saved its state.
+func EndsSaved(q *Queue, a roost.AttemptID, x *eventlog.AttemptExit) bool {
+	j := q.jobs[a.Task.Job.Seq]
+	return j != nil && isRestartExit(j.spec.Checkpoints, x)
+}
+
 // SavesTogether reports whether a task is saved together with the others of its gang.
 func SavesTogether(q *Queue, t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
