@@ -199,6 +199,10 @@ const (
 // GangsToSave lists the attempts of the gangs that are to save their state now. The
 // interval of their jobs is over; each is listed once for each interval.
 func GangsToSave(q *Queue, now time.Time) (list []roost.AttemptID) {
+	if since := now.Sub(q.gangsLookedAt); since >= 0 && since < time.Second {
+		return nil
+	}
+	q.gangsLookedAt = now
 	for _, seq := range slices.Sorted(maps.Keys(q.savingJobs)) {
 		j := q.jobs[seq]
 		if j == nil || j.active == 0 || !savesTogether(j) || j.spec.Checkpoints.Signal == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
@@ -25,6 +26,7 @@ type pendingEffects struct {
 	droppedImages []StoredImage           // images that no attempt goes on from any more
 	stagedGangs   map[uint64]map[int]bool // by job: gangs that may have an epoch to be committed
 	savingJobs    map[uint64]bool         // whose gangs are asked to save their state from time to time
+	gangsLookedAt time.Time               // when it was looked which of those are to be asked
 }
 
 func newPendingEffects(jobs *jobTable) *pendingEffects {
