@@ -39,6 +39,7 @@ func packageOrders() []packageOrder {
 		{"schedd/flow/graph", true},
 		{"schedd/flow", true},
 		{"schedd/flow/plan", true},
+		{"schedd/flow/jobstate", true},
 		{"schedd/queue/jobpolicy", true},
 		{"schedd/queue/jobad", true},
 		{"schedd/queue/adtext", true},

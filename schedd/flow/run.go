@@ -172,6 +172,12 @@ func (r *Run) State(id graph.NodeID) NodeState { return r.states[id] }
 // macro RETRY.
 func (r *Run) Attempt(id graph.NodeID) int { return int(r.attempts[id]) }
 
+// States returns a copy of the states of all nodes.
+func (r *Run) States() []NodeState { return slices.Clone(r.states) }
+
+// Attempts returns a copy of how often each node has been tried again in this run.
+func (r *Run) Attempts() []uint16 { return slices.Clone(r.attempts) }
+
 // Counts returns how many nodes of the graph are in each state.
 func (r *Run) Counts() [stateCount]int { return r.counts }
 

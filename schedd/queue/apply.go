@@ -75,6 +75,7 @@ func (q *Queue) Apply(e eventlog.JobEvent) {
 		q.applyServiceEvent(j, e)
 	}
 	serviceTasks{j}.markTasks(&e)
+	logPartEvent(q, j, &e)
 	q.advanceSchedule(j, e)
 	q.dependencies().updateRunOne(j)
 	q.markChanged(j)

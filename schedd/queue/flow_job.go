@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/schedd/flow"
 	"github.com/roost-batch/roost/schedd/flow/graph"
+	"github.com/roost-batch/roost/schedd/flow/jobstate"
 	"github.com/roost-batch/roost/schedd/flow/plan"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
@@ -34,6 +35,7 @@ type jobFlow struct {
 	ads      []string                // of the templates, as they were admitted
 	jobs     map[graph.NodeID]uint64 // that run a part of a node
 	failures []eventlog.FlowFailure  // the first ones of this run
+	log      *jobstate.Log           // nil: none is written, or not here
 
 	parsed  []*classad.Ad // of the templates, once they were used
 	specs   []jobad.JobSpec
@@ -78,6 +80,9 @@ func (q *flowIndex) addFlow(j *job, s *eventlog.SubmittedJob) {
 		f := openFlow(s)
 		j.ownExtras().flow, q.flows[j.seq] = f, f
 		j.isFlow = true
+		if f.err == nil && f.plan.Reports.JobstateLog != "" && originOf(j, q.host) == "" {
+			f.log = jobstate.New(f.plan.Reports.FirstSequence)
+		}
 	}
 	if part, ok := FlowPartOfKey(j.texts.key()); ok {
 		j.ownExtras().part = &part
@@ -102,6 +107,10 @@ func savedFlow(j *job) *eventlog.FlowRecord {
 	for id, seq := range f.jobs {
 		r.Jobs[uint32(id)] = seq
 	}
+	if f.log != nil {
+		s := f.log.State()
+		r.Jobstate = &s
+	}
 	return r
 }
 
@@ -122,6 +131,9 @@ func (q flowChanges) restore(j *job, r *eventlog.FlowRecord) {
 	f.run, f.failures, f.isOld = run, r.Failures, true
 	for id, seq := range r.Jobs {
 		f.jobs[graph.NodeID(id)] = seq
+	}
+	if f.log != nil && r.Jobstate != nil {
+		f.log = jobstate.Restore(*r.Jobstate)
 	}
 	q.listFlow(j)
 }
@@ -150,7 +162,7 @@ func (q flowChanges) apply(j *job, e eventlog.JobEvent) {
 			}
 			delete(f.jobs, s.Node)
 		}
-		f.run.Apply(step)
+		f.applyStep(step, e.Time, j.seq)
 	}
 	q.end(j, e.Time)
 }
@@ -162,6 +174,7 @@ func (q flowChanges) end(j *job, at int64) {
 		return
 	}
 	status, code := f.run.Status()
+	f.logEnd(at, status, code)
 	r := j.records.MakeOwn(0)
 	r.Ended, j.lastEnded = at, max(j.lastEnded, at)
 	if status == flow.StatusRemoved && r.RemoveWanted {

@@ -142,6 +142,7 @@ type UserLogEntry struct {
 	// Submitted, Started, Ended, Held, Released, RemovalRequested, Suspended or Resumed
 	Type  eventlog.EventType
 	Tasks []UserLogTask
+	Lines []string // of the jobstate log of the flow Job, in the place of Tasks
 }
 
 // UserLogTask is a task in such an event.
@@ -162,23 +163,29 @@ func UserLogOf(q *Queue, e *eventlog.JobEvent) (entry UserLogEntry, ok bool) {
 	if j == nil || !hasUserLog(q, j) {
 		return entry, false
 	}
-	switch entry = userLogEntry(q, j, e); e.Type {
-	case eventlog.Submitted:
-		entry.addTasks(j, nil, func(i int) bool { return true })
-	case eventlog.Started, eventlog.Ended, eventlog.Lost:
-		entry.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
-	case eventlog.Held:
-		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Held })
-	case eventlog.Released:
-		entry.addTasks(j, e.Ranges, func(i int) bool { return !j.state[i].IsFinal() && !j.state[i].IsActive() })
-	case eventlog.RemovalRequested, eventlog.Dropped:
-		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Removed })
-	case eventlog.Suspended, eventlog.Resumed:
-		entry.addTasks(j, e.Ranges, func(i int) bool { return j.state[i].IsActive() })
-	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
-		entry.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
-	}
+	entry = userLogEntry(q, j, e)
+	entry.addEventTasks(j, e)
 	return entry, len(entry.Tasks) > 0
+}
+
+// addEventTasks adds the tasks of which the user log is to say something, after an event.
+func (l *UserLogEntry) addEventTasks(j *job, e *eventlog.JobEvent) {
+	switch e.Type {
+	case eventlog.Submitted:
+		l.addTasks(j, nil, func(i int) bool { return true })
+	case eventlog.Started, eventlog.Ended, eventlog.Lost:
+		l.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
+	case eventlog.Held:
+		l.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Held })
+	case eventlog.Released:
+		l.addTasks(j, e.Ranges, func(i int) bool { return !j.state[i].IsFinal() && !j.state[i].IsActive() })
+	case eventlog.RemovalRequested, eventlog.Dropped:
+		l.addTasks(j, e.Ranges, func(i int) bool { return j.state[i] == roost.Removed })
+	case eventlog.Suspended, eventlog.Resumed:
+		l.addTasks(j, e.Ranges, func(i int) bool { return j.state[i].IsActive() })
+	case eventlog.OwnerSuspended, eventlog.OwnerResumed:
+		l.addTasks(j, []eventlog.IndexRange{{First: e.Index, Last: e.Index}}, func(int) bool { return true })
+	}
 }
 
 // hasUserLog reports whether a job has a user log on this host. The file of a job of the
@@ -187,22 +194,28 @@ func hasUserLog(q *Queue, j *job) bool { return j.spec.UserLog && originOf(j, q.
 
 // userLogEntry returns the entry of an event without its tasks.
 func userLogEntry(q *Queue, j *job, e *eventlog.JobEvent) UserLogEntry {
-	entry := UserLogEntry{UID: j.submission.uid, GID: j.submission.gid, Job: j.id(q.host), Time: e.Time, Type: e.Type}
+	entry := UserLogEntry{UID: j.submission.uid, GID: j.submission.gid, Job: j.id(q.host), Time: e.Time,
+		Type: userLogType(e.Type)}
 	if m, err := q.newSubstituter(j, roost.AttemptID{Task: j.id(q.host).Task(0)}); err == nil {
 		entry.Path = m.Text(roost.AttrUserLog)
 		entry.FlowNode, _ = m.Ad.Str(roost.AttrFlowNode)
 	}
-	switch e.Type {
-	case eventlog.Lost:
-		entry.Type = eventlog.Ended
-	case eventlog.Dropped:
-		entry.Type = eventlog.RemovalRequested
-	case eventlog.OwnerSuspended:
-		entry.Type = eventlog.Suspended
-	case eventlog.OwnerResumed:
-		entry.Type = eventlog.Resumed
-	}
 	return entry
+}
+
+// userLogType is the kind of event under which the user log has another one.
+func userLogType(t eventlog.EventType) eventlog.EventType {
+	switch t {
+	case eventlog.Lost:
+		return eventlog.Ended
+	case eventlog.Dropped:
+		return eventlog.RemovalRequested
+	case eventlog.OwnerSuspended:
+		return eventlog.Suspended
+	case eventlog.OwnerResumed:
+		return eventlog.Resumed
+	}
+	return t
 }
 
 // addTasks adds the tasks of ranges, of none all, that an event concerns.

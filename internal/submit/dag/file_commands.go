@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path"
+	"strings"
 
 	"github.com/roost-batch/roost/schedd/flow/graph"
 )
@@ -21,7 +22,7 @@ func parseDot(p *fileParser) {
 	if !ok {
 		return
 	}
-	dot := DotFile{Name: p.scope.filePath(string(word))}
+	dot := DotFile{Name: p.scope.filePath(string(word)), Overwrite: true}
 	for {
 		word, more := p.lex.next()
 		switch {
@@ -48,12 +49,15 @@ func parseDot(p *fileParser) {
 	}
 }
 
+// defaultStatusInterval is that of DAGMan, in seconds.
+const defaultStatusInterval = 60
+
 func parseStatusFile(p *fileParser) {
 	word, ok := p.word("file")
 	if !ok {
 		return
 	}
-	status := StatusFile{Name: p.scope.filePath(string(word))}
+	status := StatusFile{Name: p.scope.filePath(string(word)), MinInterval: defaultStatusInterval}
 	start, end := p.lex.start, p.lex.end
 	for {
 		word, more := p.lex.next()
@@ -135,7 +139,9 @@ func parseSavePoint(p *fileParser) {
 	}
 	name := p.flow.Graph.Name(t.node) + "-" + path.Base(p.name) + ".save"
 	if word, more := p.lex.next(); more {
-		name = string(word)
+		if name = string(word); strings.Contains(name, "/") {
+			name = p.scope.filePath(name)
+		}
 		if !p.end() {
 			return
 		}

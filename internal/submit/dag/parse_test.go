@@ -135,7 +135,7 @@ JOB spliced+N: n.sub in "some/deep", flags 0, retry 0 {0 false}, priority 0, abo
 JOB E: "echo" of line 17 in "", flags 0, retry 0 {0 false}, priority 1024, abort {0 false} {0 false}, skip {12 true}, tolerance 0 false false, save "", category ""
   HOLD "hold.sh" after 0 at {0 false}, output 0 to ""
 JOB last: l.sub in "", flags 0, retry 0 {0 false}, priority 0, abort {0 false} {0 false}, skip {0 false}, tolerance 0 false false, save "", category ""
-[{Name:visual.dot Header: IsUpdated:false Overwrite:false} {Name:more.dot Header:header.dot IsUpdated:true Overwrite:true}] {Name:status MinInterval:1000 IsAlways:true}
+[{Name:visual.dot Header: IsUpdated:false Overwrite:true} {Name:more.dot Header:header.dot IsUpdated:true Overwrite:true}] {Name:status MinInterval:1000 IsAlways:true}
 "some.log" "dag.conf" ["Project = \"x y\""] [{Text:foo=bar;x=1 IsSet:true} {Text:HOME PATH IsSet:false}]
 `
 

@@ -23,10 +23,14 @@ func (f *Flow) Plan(directory string) *plan.Plan {
 		Limits: DefaultLimits(), Directory: directory,
 	}
 	for _, name := range f.Files {
-		if !path.IsAbs(name) {
-			name = path.Join(directory, name)
-		}
-		p.Files = append(p.Files, name)
+		p.Files = append(p.Files, absolutePath(directory, name))
+	}
+	p.Reports = plan.Reports{JobstateLog: absolutePath(directory, f.JobstateLog), Status: plan.StatusFile{
+		Name: absolutePath(directory, f.StatusFile.Name), MinInterval: f.StatusFile.MinInterval,
+		IsAlways: f.StatusFile.IsAlways}}
+	for _, d := range f.DotFiles[:min(len(f.DotFiles), plan.MaxDotFiles)] {
+		p.Reports.Dots = append(p.Reports.Dots, plan.DotFile{Name: absolutePath(directory, d.Name), Source: d.Header,
+			IsUpdated: d.IsUpdated, Numbered: !d.Overwrite})
 	}
 	definition := f.Definition()
 	for i, s := range f.Settings {
@@ -59,6 +63,14 @@ func (f *Flow) Plan(directory string) *plan.Plan {
 	return p
 }
 
+// absolutePath is a file in a directory. An empty name stays empty.
+func absolutePath(directory, name string) string {
+	if name == "" || path.IsAbs(name) {
+		return name
+	}
+	return path.Join(directory, name)
+}
+
 // atLeastOne gives a table its entry 0.
 func atLeastOne[T any](table *[]T) {
 	if len(*table) == 0 {
@@ -69,23 +81,8 @@ func atLeastOne[T any](table *[]T) {
 // Unsupported names the commands of the flow that have no effect when it runs in the
 // queue, with the reason.
 func (f *Flow) Unsupported() (list []string) {
-	if f.JobstateLog != "" {
-		list = append(list, "JOBSTATE_LOG: the file is not written; roost flow status --json shows the nodes")
-	}
-	if f.StatusFile.Name != "" {
-		list = append(list, "NODE_STATUS_FILE: the file is not written; roost flow status --json shows the nodes")
-	}
-	if len(f.DotFiles) > 0 {
-		list = append(list, "DOT: the file is not written; roost flow dot draws the flow")
-	}
 	if f.ConfigFile != "" {
 		list = append(list, "CONFIG: the file is not read; the options of roost flow submit set the limits")
-	}
-	for i := range f.Settings {
-		if f.Settings[i].SavePoint != 0 {
-			list = append(list, "SAVE_POINT_FILE: no file is written; roost retry goes on from what is done")
-			break
-		}
 	}
 	for i := range f.Settings {
 		if f.Settings[i].Scripts[HoldScript] != 0 {

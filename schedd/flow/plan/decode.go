@@ -39,6 +39,7 @@ func Decode(form []byte) (*Plan, error) {
 		textSection: p.readTexts, templateSection: p.readTemplates, valueSection: p.readValues,
 		scriptSection: p.readScripts, settingSection: p.readSettings, categorySection: p.readCategories,
 		nodeSection: p.readNodes, arcSection: p.readArcs, flowSection: p.readFlow,
+		reportSection: p.Reports.read,
 	}
 	before := 0
 	for s.err == nil && s.left > 0 {

@@ -165,6 +165,38 @@ func (p *Plan) readFlow(s *sectionReader) {
 	p.Files, p.RescueBase = s.texts(1<<16, 1<<12), s.text(1<<12)
 }
 
+// The bounds of the files that a flow writes.
+const (
+	MaxDotFiles    = 16
+	MaxDotCommands = 64 << 10 // bytes
+)
+
+func (r *Reports) read(s *sectionReader) {
+	r.JobstateLog, r.FirstSequence = s.text(1<<12), s.number(1<<31)
+	r.Status.Name, r.Status.MinInterval = s.text(1<<12), s.number(1<<31)
+	s.bits(&r.Status.IsAlways)
+	for range s.number(MaxDotFiles) {
+		d := DotFile{Name: s.text(1 << 12), Source: s.text(1 << 12), Commands: s.text(MaxDotCommands)}
+		s.bits(&d.IsUpdated, &d.Numbered)
+		r.Dots = append(r.Dots, d)
+	}
+}
+
+// relativeName returns a file of the flow whose name is not absolute; empty: there is
+// none.
+func (p *Plan) relativeName() string {
+	names := []string{p.RescueBase, p.Reports.JobstateLog, p.Reports.Status.Name}
+	for _, d := range p.Reports.Dots {
+		names = append(names, d.Name)
+	}
+	for _, name := range names {
+		if name != "" && !path.IsAbs(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // check verifies what several sections say together, and finishes the graph.
 func (p *Plan) check() error {
 	kindOf := func(id graph.NodeID, is bool, kind graph.NodeKind) bool {
@@ -195,8 +227,8 @@ func (p *Plan) check() error {
 		return fmt.Errorf("%w: it has no node", roost.Invalid)
 	case !path.IsAbs(p.Directory):
 		return fmt.Errorf("%w: its directory %q is not absolute", roost.Invalid, p.Directory)
-	case p.RescueBase != "" && !path.IsAbs(p.RescueBase):
-		return fmt.Errorf("%w: its rescue file %q is not absolute", roost.Invalid, p.RescueBase)
+	case p.relativeName() != "":
+		return fmt.Errorf("%w: the name of its file %q is not absolute", roost.Invalid, p.relativeName())
 	}
 	if cycle := p.Graph.Finish(); cycle != nil {
 		return fmt.Errorf("%w: node %s waits for itself", roost.Invalid, p.Graph.Name(cycle[0]))

@@ -24,6 +24,7 @@ const (
 	nodeSection
 	arcSection
 	flowSection
+	reportSection
 )
 
 // Encode returns the plan in its form on the wire and on disk.
@@ -49,6 +50,9 @@ func Encode(p *Plan) ([]byte, error) {
 	all.section(nodeSection, p.writeNodes)
 	all.section(arcSection, p.writeArcs)
 	all.section(flowSection, p.writeFlow)
+	if p.Reports.JobstateLog != "" || !p.Reports.IsEmpty() {
+		all.section(reportSection, p.Reports.write)
+	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -188,4 +192,19 @@ func (p *Plan) writeFlow(w *sectionWriter) {
 	w.texts(p.Environment)
 	w.texts(p.Files)
 	w.text(p.RescueBase)
+}
+
+func (r *Reports) write(w *sectionWriter) {
+	w.text(r.JobstateLog)
+	w.number(r.FirstSequence)
+	w.text(r.Status.Name)
+	w.number(r.Status.MinInterval)
+	w.bits(r.Status.IsAlways)
+	w.number(len(r.Dots))
+	for _, d := range r.Dots {
+		w.text(d.Name)
+		w.text(d.Source)
+		w.text(d.Commands)
+		w.bits(d.IsUpdated, d.Numbered)
+	}
 }

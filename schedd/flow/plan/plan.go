@@ -30,8 +30,37 @@ type Plan struct {
 	// a flow that ends otherwise than it should writes which nodes are done into this
 	// file with .rescueNNN behind its name; empty: it does not
 	RescueBase string
+	Reports    Reports
 
 	parents *parentIndex
+}
+
+// Reports are the files that a flow writes while it runs. Their names are absolute; one
+// without a name is not written.
+type Reports struct {
+	JobstateLog   string
+	FirstSequence int // of an attempt in JobstateLog, less one
+	Status        StatusFile
+	Dots          []DotFile
+}
+
+// IsEmpty reports whether no file shows the states of the nodes.
+func (r *Reports) IsEmpty() bool { return r.Status.Name == "" && len(r.Dots) == 0 }
+
+// StatusFile has the state of each node.
+type StatusFile struct {
+	Name        string
+	MinInterval int  // seconds between two versions
+	IsAlways    bool // a version is written after that time also where nothing has changed
+}
+
+// DotFile is a picture of the flow in the language of Graphviz.
+type DotFile struct {
+	Name      string
+	Source    string // the file with Commands; empty: there is none
+	Commands  string // of Graphviz, which are put behind the label
+	IsUpdated bool   // a new version is written when a node changes
+	Numbered  bool   // each version is a file of its own, with a number behind its name
 }
 
 // JobTemplate is what the jobs of some nodes have in common.

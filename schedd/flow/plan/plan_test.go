@@ -21,6 +21,11 @@ func randomPlan(t testing.TB, rng *rand.Rand, nodes int) *Plan {
 		RescueBase: "/home/alice/a.dag",
 		Limits:     flow.Limits{Jobs: rng.IntN(10), IdleTasks: 1000, Pre: 20, Post: 20}, DepthFirst: rng.IntN(2) == 0,
 		AlwaysRunPost: rng.IntN(2) == 0, StopsAtFailure: rng.IntN(2) == 0}
+	if rng.IntN(2) == 0 {
+		p.Reports = Reports{JobstateLog: "/home/alice/js.log", FirstSequence: rng.IntN(9),
+			Status: StatusFile{Name: "/home/alice/st", MinInterval: rng.IntN(90), IsAlways: rng.IntN(2) == 0},
+			Dots:   []DotFile{{Name: "/home/alice/a.dot", Source: "h", Commands: "rankdir=LR;", Numbered: true}}}
+	}
 	text := func(format string, args ...any) graph.TextID {
 		id, ok := p.Texts.Add(fmt.Appendf(nil, format, args...))
 		if !ok {

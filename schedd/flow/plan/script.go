@@ -42,6 +42,22 @@ func (p *Plan) DebugFile(id graph.NodeID, s *NodeScript) string {
 	return p.absolute(p.ScriptDirectory(id), p.Texts.Text(s.DebugFile))
 }
 
+// saveDirectory has the save points whose names have no directory.
+const saveDirectory = "save_files"
+
+// SavePoint returns the file that gets the nodes that are done when a node begins first;
+// empty: there is none. It is absolute.
+func (p *Plan) SavePoint(id graph.NodeID) string {
+	name := p.Texts.Text(p.SettingsOf(id).SavePoint)
+	switch {
+	case name == "":
+		return ""
+	case !strings.Contains(name, "/"):
+		name = path.Join(saveDirectory, name)
+	}
+	return p.absolute(p.Directory, name)
+}
+
 func (p *Plan) absolute(directory, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
