@@ -85,11 +85,12 @@ type Schedd struct {
 	service        *api.Service // of users
 	archive        *jobArchive
 	pending        *commitBatch
-	userLogs       *userlog.Writer // nil: none are written
-	flowsCommit    bool            // flows go on when what was decided of them is on disk
-	lastHistorySeq uint64          // the highest number of a job in the history, when the daemon began
-	snapshotBytes  int             // bytes of the last checkpoint's snapshots
-	usageSentAt    time.Time       // when usage was last reported
+	userLogs       *userlog.Writer    // nil: none are written
+	flowFiles      *userlog.FlowFiles // as userLogs
+	flowsCommit    bool               // flows go on when what was decided of them is on disk
+	lastHistorySeq uint64             // the highest number of a job in the history, when the daemon began
+	snapshotBytes  int                // bytes of the last checkpoint's snapshots
+	usageSentAt    time.Time          // when usage was last reported
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -327,6 +328,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 		return err
 	}
 	group.Go(func() error { s.userLogs.Run(ctx); return nil })
+	group.Go(func() error { s.flowFiles.Run(ctx); return nil })
 	batches, committed := make(chan *commitBatch), make(chan struct{})
 	w := &batchWriter{s.journal, s.reserve, make(chan *journal.QueueCheckpoint, 1), &s.checkpointing}
 	group.Go(func() error { defer close(committed); return s.runCommitter(ctx, batches, w) })

@@ -17,6 +17,11 @@ func noteUserLog(s *Schedd, e *queue.JobEvent) {
 	if entry, ok := queue.UserLogOf(s.queue, e); ok {
 		s.pending.userLog = append(s.pending.userLog, entry)
 	}
+	if entry, ok := queue.JobstateOf(s.queue, e); ok {
+		s.pending.userLog = append(s.pending.userLog, entry)
+		queue.NoteJobstateWritten(s.queue, entry.Job.Seq, s.userLogs.TakeWritten(entry.Job.Seq))
+	}
+	noteFlowFiles(s, e)
 	if rescue, ok := queue.FlowRescueOf(s.queue, e); ok {
 		s.afterCommit(func() { go writeRescue(s.daemonContext, s, rescue) })
 	}
@@ -49,6 +54,10 @@ func writeUserLog(w *userlog.Writer, entries []queue.UserLogEntry) {
 // out.
 func openUserLogs(s *Schedd) error {
 	s.userLogs = userlog.NewWriter(s.users, s.log)
+	for _, e := range queue.JobstateEntries(s.queue) {
+		s.userLogs.Enqueue(e, userlog.Records(e), true)
+	}
+	openFlowFiles(s)
 	if seqs := queue.UserLogJobs(s.queue); len(seqs) > 0 {
 		events, err := s.journal.Events(seqs...)
 		if err != nil {
@@ -61,4 +70,42 @@ func openUserLogs(s *Schedd) error {
 		}
 	}
 	return nil
+}
+
+// openFlowFiles makes the writer of the files that show how flows go. It begins with all
+// of them.
+func openFlowFiles(s *Schedd) {
+	s.flowFiles = userlog.NewFlowFiles(s.users, s.log, func(ctx context.Context, seq uint64) (c *queue.FlowCapture) {
+		if err := s.callLoop(ctx, func(now time.Time) { c = queue.CaptureFlow(s.queue, seq, now) }); err != nil {
+			return nil
+		}
+		return c
+	})
+	for _, seq := range queue.FlowsWithFiles(s.queue) {
+		s.flowFiles.Resume(seq)
+	}
+}
+
+// noteFlowFiles has the files written that show how a flow goes, when an event that was
+// just applied is on disk.
+func noteFlowFiles(s *Schedd, e *queue.JobEvent) {
+	if seq, ok := queue.ChangedFlow(s.queue, e); ok {
+		if c := queue.EndedFlow(s.queue, seq, s.clock.now); c != nil {
+			s.afterCommit(func() { s.flowFiles.Finish(c) })
+		} else {
+			s.flowFiles.Change(seq)
+		}
+	}
+	for _, save := range queue.SavePointsOf(s.queue, e) {
+		s.afterCommit(func() { go writeSavePoint(s.daemonContext, s, save) })
+	}
+}
+
+// writeSavePoint writes a save point with the rights of the flow's user.
+func writeSavePoint(ctx context.Context, s *Schedd, r queue.FlowRescue) {
+	ctx, cancel := context.WithTimeout(ctx, rescueTimeout)
+	defer cancel()
+	if err := userlog.WriteSavePoint(ctx, s.users, r); err != nil {
+		s.log.Warn("a save point of a flow cannot be written", "file", r.Base, "uid", r.UID, "error", err)
+	}
 }

@@ -53,6 +53,12 @@ func (q *flowIndex) AdvanceFlows(now time.Time, limits SubmitLimits, mayBegin bo
 			continue
 		}
 		j.part.isListed = false
+		if mayBegin && j.part.heldAt > 0 {
+			if events := q.holdScript(now, j, limits); len(events) > 0 {
+				q.listPart(j)
+				return events
+			}
+		}
 		if events := q.endedPart(now, j, limits); len(events) > 0 {
 			return events
 		}

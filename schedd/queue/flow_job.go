@@ -3,6 +3,9 @@ package queue
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -249,7 +252,7 @@ func (q *flowIndex) checkFlows() {
 			continue
 		}
 		id := *j.part
-		id.isListed = false
+		id.isListed, id.heldAt = false, 0
 		if other := parts[id]; other != 0 {
 			panic(fmt.Sprintf("queue: jobs %d and %d are both %s", seq, other, j.texts.key()))
 		}
@@ -268,4 +271,176 @@ func (f *jobFlow) contents() (digests, scripts []string) {
 	}
 	slices.Sort(digests)
 	return slices.Compact(digests), scripts
+}
+
+// applyStep folds a step into the flow, and adds to its jobstate log what that changed.
+func (f *jobFlow) applyStep(step flow.FlowEvent, at int64, seq uint64) {
+	if f.log == nil {
+		f.run.Apply(step)
+		return
+	}
+	seconds := at / int64(time.Second)
+	f.log.Begin(seconds, f.run.Number(), seq)
+	switch s := step.(type) {
+	case flow.PartBegun:
+		before := f.run.State(s.Node)
+		if f.run.Apply(step); f.run.State(s.Node) != before {
+			f.logBegun(seconds, s)
+		}
+	case flow.PartEnded:
+		before, attempt := f.run.State(s.Node), f.run.Attempt(s.Node)
+		f.run.Apply(step)
+		if f.run.State(s.Node) != before || f.run.Attempt(s.Node) != attempt {
+			f.logEnded(seconds, s)
+		}
+		if f.run.State(s.Node).IsEnded() || f.run.Attempt(s.Node) != attempt {
+			f.log.EndAttempt(s.Node)
+		}
+	default:
+		f.run.Apply(step)
+	}
+}
+
+func (f *jobFlow) logNode(seconds int64, id graph.NodeID, event, detail string) {
+	if !f.log.HasAttempt(id) {
+		f.log.BeginAttempt(id)
+	}
+	f.log.Add(jobstate.NodeEvent{Seconds: seconds, Node: id, Name: f.plan.Graph.Name(id), Event: event, Detail: detail,
+		Tag: f.jobTag(id)})
+}
+
+// jobTag is what a workflow engine calls the jobs of a node.
+func (f *jobFlow) jobTag(id graph.NodeID) (tag string) {
+	ad := f.parsed[f.plan.Graph.Node(id).Description]
+	if ad == nil {
+		return ""
+	}
+	name, ok := ad.Str("job_tag_name")
+	if !ok {
+		name = "pegasus_site"
+	}
+	tag, _ = ad.Str(strings.TrimPrefix(name, "+"))
+	return tag
+}
+
+func (f *jobFlow) logBegun(seconds int64, s flow.PartBegun) {
+	switch s.Part {
+	case flow.PrePart:
+		f.logNode(seconds, s.Node, "PRE_SCRIPT_STARTED", "")
+	case flow.JobPart:
+		for i := range f.plan.Template(s.Node).Count {
+			if s.Job != 0 {
+				f.logNode(seconds, s.Node, "SUBMIT", jobstate.TaskName(s.Job, i))
+				f.log.SetJob(s.Node, s.Job)
+			}
+		}
+	case flow.PostPart:
+		f.logNode(seconds, s.Node, "POST_SCRIPT_STARTED", f.log.Job(s.Node))
+	}
+}
+
+func (f *jobFlow) logEnded(seconds int64, s flow.PartEnded) {
+	outcome := "_SUCCESS"
+	if s.Code != 0 {
+		outcome = "_FAILURE"
+	}
+	switch s.Part {
+	case flow.PrePart:
+		f.logNode(seconds, s.Node, "PRE_SCRIPT"+outcome, "")
+	case flow.PostPart:
+		f.logNode(seconds, s.Node, "POST_SCRIPT_TERMINATED", f.log.Job(s.Node))
+		f.logNode(seconds, s.Node, "POST_SCRIPT"+outcome, f.log.Job(s.Node))
+	case flow.JobPart:
+		if s.Code == flow.SubmitFailed {
+			f.logNode(seconds, s.Node, "SUBMIT_FAILURE", "")
+			return
+		}
+		if f.plan.Graph.Node(s.Node).Flags&graph.NoopFlag != 0 {
+			f.logNode(seconds, s.Node, "SUBMIT", "0.0")
+			f.logNode(seconds, s.Node, "JOB_TERMINATED", "0.0")
+		}
+		f.logNode(seconds, s.Node, "JOB"+outcome, strconv.Itoa(s.Code))
+	}
+}
+
+// removedCode is what DAGMan ends with that was removed.
+const removedCode = 2
+
+func (f *jobFlow) logEnd(at int64, status flow.FlowStatus, code int) {
+	if f.log == nil {
+		return
+	}
+	if status == flow.StatusRemoved {
+		code = removedCode
+	}
+	f.log.End(at/int64(time.Second), code)
+}
+
+// logPartEvent adds to the jobstate log of a flow what has happened to the job of a node.
+// Where a task was held the HOLD script of the node is due.
+func logPartEvent(q *Queue, j *job, e *eventlog.JobEvent) {
+	p := j.part
+	if p == nil || p.Part != flow.JobPart {
+		return
+	}
+	owner := q.jobs[p.Flow]
+	if owner == nil || owner.flow == nil || owner.flow.run == nil || owner.flow.jobs[p.Node] != j.seq {
+		return
+	}
+	f, seconds := owner.flow, e.Time/int64(time.Second)
+	hasHold := f.plan.SettingsOf(p.Node).Hold != 0
+	if f.log == nil && !hasHold {
+		return
+	}
+	entry := UserLogEntry{Type: userLogType(e.Type)}
+	entry.addEventTasks(j, e)
+	for _, t := range entry.Tasks {
+		id, event := jobstate.TaskName(j.seq, t.Index), jobstateEvent(entry.Type, t)
+		if hasHold && event == heldEvent {
+			p.heldAt = e.Time
+			q.listPart(j)
+		}
+		if f.log == nil {
+			continue
+		}
+		if t.Unstarted && t.State == roost.Completed {
+			f.logNode(seconds, p.Node, "EXECUTE", id)
+		}
+		if event != "" {
+			f.logNode(seconds, p.Node, event, id)
+		}
+	}
+}
+
+// heldEvent is the event of a task that is held.
+const heldEvent = "JOB_HELD"
+
+// jobstateEvent is the name of an event of a task in a jobstate log; empty: it has none.
+func jobstateEvent(kind eventlog.EventType, t UserLogTask) string {
+	switch kind {
+	case eventlog.Started:
+		return "EXECUTE"
+	case eventlog.Held:
+		return heldEvent
+	case eventlog.Released:
+		return "JOB_RELEASED"
+	case eventlog.Suspended:
+		return "JOB_SUSPENDED"
+	case eventlog.Resumed:
+		return "JOB_UNSUSPENDED"
+	case eventlog.RemovalRequested:
+		return "JOB_ABORTED"
+	case eventlog.Ended:
+		switch {
+		case t.State == roost.Completed:
+			return "JOB_TERMINATED"
+		case t.State == roost.Removed:
+			return "JOB_ABORTED"
+		case t.State == roost.Held:
+			return heldEvent
+		case !t.Unstarted:
+			return "JOB_EVICTED"
+		}
+	}
+	return ""
 }

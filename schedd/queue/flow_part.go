@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +27,8 @@ type FlowPart struct {
 	Part    flow.NodePart
 	Again   int // how often a script was run again because of DEFER
 
-	isListed bool // its job is in the list of those that have changed
+	isListed bool  // its job is in the list of those that have changed
+	heldAt   int64 // a task was held then, and the HOLD script was not run for it; unix nanoseconds
 }
 
 // flowKeyPrefix begins the submit keys of parts of flows. Those of users begin with their
@@ -73,12 +76,17 @@ func (d *flowDecision) partSpec(p FlowPart) jobad.SubmitSpec {
 	} else {
 		spec = d.scriptJob(p)
 	}
-	spec.DeferredAdmission = true
-	spec.Ad.SetString(roost.AttrFlowID, j.id(host).String())
-	spec.Ad.SetString(roost.AttrFlowNode, f.plan.Graph.Name(p.Node))
-	spec.Ad.SetString(roost.AttrFlowPart, p.Part.String())
-	spec.Ad.SetInt(roost.AttrFlowRetry, int64(p.Attempt))
+	d.addPartAttributes(&spec, p, p.Part.String())
 	return spec
+}
+
+// addPartAttributes says in the ad of a job for which node it runs.
+func (d *flowDecision) addPartAttributes(spec *jobad.SubmitSpec, p FlowPart, part string) {
+	spec.DeferredAdmission = true
+	spec.Ad.SetString(roost.AttrFlowID, d.job.id(d.host).String())
+	spec.Ad.SetString(roost.AttrFlowNode, d.flow.plan.Graph.Name(p.Node))
+	spec.Ad.SetString(roost.AttrFlowPart, part)
+	spec.Ad.SetInt(roost.AttrFlowRetry, int64(p.Attempt))
 }
 
 // nodeJob is the job of a node.
@@ -131,15 +139,19 @@ func (f *jobFlow) nodeColumn(j *job, p FlowPart, name string) string {
 
 // scriptJob is the job of a script of a node. It runs at the submit node.
 func (d *flowDecision) scriptJob(p FlowPart) jobad.SubmitSpec {
-	f, j, host := d.flow, d.job, d.host
-	s := f.plan.SettingsOf(p.Node)
-	script := &f.plan.Scripts[s.Pre]
+	s := d.flow.plan.SettingsOf(p.Node)
 	if p.Part == flow.PostPart {
-		script = &f.plan.Scripts[s.Post]
+		return d.runScript(p, &d.flow.plan.Scripts[s.Post], p.Part.String())
 	}
+	return d.runScript(p, &d.flow.plan.Scripts[s.Pre], p.Part.String())
+}
+
+// runScript is the job of one of the scripts of a node.
+func (d *flowDecision) runScript(p FlowPart, script *plan.NodeScript, kind string) jobad.SubmitSpec {
+	f, j, host := d.flow, d.job, d.host
 	words := f.plan.ScriptWords(script, func(macro string) (string, bool) { return d.scriptMacro(p, macro) })
 	ad := classad.New()
-	ad.SetString(roost.AttrJobName, f.plan.Graph.Name(p.Node)+"."+p.Part.String())
+	ad.SetString(roost.AttrJobName, f.plan.Graph.Name(p.Node)+"."+kind)
 	ad.SetString(roost.AttrCmd, escapeReferences(words[0]))
 	arguments := make([]string, len(words)-1)
 	for i, w := range words[1:] {
@@ -202,7 +214,6 @@ const (
 func (d *flowDecision) scriptMacro(p FlowPart, name string) (string, bool) {
 	f, j := d.flow, d.job
 	counts := f.run.Counts()
-	pre, result := f.run.Result(p.Node)
 	switch strings.TrimPrefix(strings.ToUpper(name), "$") {
 	case "NODE", "JOB":
 		return f.plan.Graph.Name(p.Node), true
@@ -223,10 +234,24 @@ func (d *flowDecision) scriptMacro(p FlowPart, name string) (string, bool) {
 	case "RETRY", "MAX_RETRIES", "DAG_STATUS", "FAILED_COUNT":
 		return f.nodeColumn(j, p, strings.TrimPrefix(strings.ToUpper(name), "$")), true
 	}
-	if p.Part != flow.PostPart {
+	if p.Part == flow.PrePart {
 		return "", false
 	}
-	switch strings.TrimPrefix(strings.ToUpper(name), "$") {
+	return d.jobMacro(p, strings.TrimPrefix(strings.ToUpper(name), "$"))
+}
+
+// jobMacro is the value of a macro about the job of a node, which POST and HOLD scripts
+// have.
+func (d *flowDecision) jobMacro(p FlowPart, name string) (string, bool) {
+	f := d.flow
+	pre, result := f.run.Result(p.Node)
+	own := p
+	own.Part, own.Again = flow.JobPart, 0
+	var seq uint64
+	if ids := d.submissionJobs(own.key(), d.limits); len(ids) > 0 {
+		seq = ids[0].Seq
+	}
+	switch name {
 	case "RETURN":
 		return strconv.Itoa(result), true
 	case "PRE_SCRIPT_RETURN":
@@ -235,14 +260,11 @@ func (d *flowDecision) scriptMacro(p FlowPart, name string) (string, bool) {
 		}
 		return strconv.Itoa(pre), true
 	case "CLUSTERID", "JOBID":
-		own := p
-		own.Part, own.Again = flow.JobPart, 0
-		ids := d.submissionJobs(own.key(), d.limits)
-		if len(ids) == 0 {
+		if seq == 0 {
 			return "-1", true
 		}
-		number := strconv.FormatUint(ids[0].Seq, 10)
-		if strings.EqualFold(strings.TrimPrefix(name, "$"), "JOBID") {
+		number := strconv.FormatUint(seq, 10)
+		if name == "JOBID" {
 			number += ".0"
 		}
 		return number, true
@@ -250,8 +272,99 @@ func (d *flowDecision) scriptMacro(p FlowPart, name string) (string, bool) {
 		return strconv.Itoa(f.plan.Template(p.Node).Count), true
 	case "SUCCESS":
 		return map[bool]string{true: "True", false: "False"}[result == 0], true
+	case "JOB_ABORT_COUNT":
+		if j := d.jobs[seq]; j != nil {
+			return strconv.Itoa(int(j.counts[roost.Removed])), true
+		}
+		return "0", true
+	case "EXIT_CODES", "EXIT_CODE_LIST", "EXIT_CODE_COUNTS":
+		return describeCodes(taskCodes(d.jobs[seq]), name), true
 	}
 	return "", false
+}
+
+// taskCodes are the exit codes of the tasks of a job that have ended by themselves, in
+// the order of the tasks. A signal is its negative number.
+func taskCodes(j *job) (codes []int) {
+	if j == nil {
+		return nil
+	}
+	for i, s := range j.state {
+		switch r := j.records.Get(i); {
+		case s != roost.Completed:
+		case r == nil || r.Exit == nil:
+			codes = append(codes, 0)
+		case r.Exit.Signal != 0:
+			codes = append(codes, -int(r.Exit.Signal))
+		default:
+			codes = append(codes, int(r.Exit.Code))
+		}
+	}
+	return codes
+}
+
+// maxCodeText bounds the bytes of an argument of a script with exit codes.
+const maxCodeText = 64 << 10
+
+// describeCodes writes exit codes as DAGMan does: each of them as EXIT_CODE_LIST, each
+// value once as EXIT_CODES, and with how often it was as EXIT_CODE_COUNTS.
+func describeCodes(codes []int, macro string) string {
+	numbers := map[int]int{}
+	for _, code := range codes {
+		numbers[code]++
+	}
+	if macro != "EXIT_CODE_LIST" {
+		codes = slices.Sorted(maps.Keys(numbers))
+	}
+	var b strings.Builder
+	for i, code := range codes {
+		if b.Len() > maxCodeText {
+			break
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(code))
+		if macro == "EXIT_CODE_COUNTS" {
+			fmt.Fprintf(&b, ":%d", numbers[code])
+		}
+	}
+	return b.String()
+}
+
+// holdKeyPrefix begins the submit keys of HOLD scripts.
+const holdKeyPrefix = "flow-hold:"
+
+// holdScript submits the HOLD script of a node of which a task was held. Nothing waits
+// for it, and a script that cannot be submitted is left out.
+func (q *flowIndex) holdScript(now time.Time, j *job, limits SubmitLimits) []eventlog.JobEvent {
+	p, owner := j.part, q.jobs[j.part.Flow]
+	key := fmt.Sprintf("%s%d:%d", holdKeyPrefix, j.seq, p.heldAt)
+	p.heldAt = 0
+	if owner == nil || owner.flow == nil || owner.flow.run == nil {
+		return nil
+	}
+	f := owner.flow
+	script := f.plan.SettingsOf(p.Node).Hold
+	if script == 0 || f.run.Phase() >= flow.Stopping || len(q.submissionJobs(key, limits)) > 0 {
+		return nil
+	}
+	d := flowDecision{flowIndex: q, job: owner, flow: f, now: now, limits: limits}
+	spec := d.runScript(*p, &f.plan.Scripts[script], "hold")
+	d.addPartAttributes(&spec, *p, "hold")
+	who := CallerIdentity{User: owner.submission.owner, UID: owner.submission.uid, GID: owner.submission.gid,
+		Origin: originOf(owner, q.host)}
+	if d.checkOpenLimit(who, 1, limits) != nil {
+		return nil
+	}
+	seq := max(q.lastSeq, limits.LastSeq) + 1
+	submitted, err := q.checkSubmission(now, who, &spec, &dependencyResolver{jobTable: q.jobTable, caller: who,
+		jobNumber: seq, limits: limits})
+	if err != nil {
+		return nil
+	}
+	submitted.Submission.Key, submitted.Submission.PartCount = key, 1
+	return []eventlog.JobEvent{submitted}
 }
 
 // partResult is the code of a part whose job has ended, and why it failed. A script or a

@@ -3,6 +3,8 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -425,4 +427,74 @@ func TestFlowWaits(t *testing.T) {
 	}
 	d.now = d.now.Add(2 * time.Second)
 	d.expectAdvance("a.job.0")
+}
+
+// TestHoldScript checks that a HOLD script runs once for each hold, also where the queue
+// begins anew, and that nothing waits for it.
+func TestHoldScript(t *testing.T) {
+	d := newTestQueue(t)
+	p := newFlowPlan(t)
+	n := p.node("a")
+	p.scripts(n, "", "")
+	command, _ := p.Texts.Add([]byte("/bin/held $NODE $JOBID $EXIT_CODES"))
+	p.Scripts = append(p.Scripts, plan.NodeScript{Command: command})
+	p.Settings[n.Settings].Hold = uint32(len(p.Scripts) - 1)
+	id := d.submitFlow(p)
+	d.expectAdvance("a.job.0")
+	job := d.partJob(id, "a")
+	scripts := func() (list []string) {
+		for _, seq := range slices.Sorted(maps.Keys(d.queue.jobs)) {
+			if j := d.queue.jobs[seq]; strings.HasPrefix(j.texts.key(), holdKeyPrefix) {
+				m, err := d.queue.newSubstituter(j, roost.AttemptID{Task: j.id("h").Task(0)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				arguments, _ := m.Ad.Strings(roost.AttrArguments)
+				part, _ := m.Ad.Str(roost.AttrFlowPart)
+				list = append(list, part+" "+strings.Join(arguments, " "))
+			}
+		}
+		return list
+	}
+	for hold := range 2 {
+		events, err := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: job}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.apply(events...)
+		d.expectAdvance("")
+		if got := scripts(); len(got) != hold+1 || got[hold] != "hold a "+fmt.Sprint(job.Seq)+".0 " {
+			t.Fatalf("after %d holds the scripts are %q", hold+1, got)
+		}
+		again := New("h")
+		for _, e := range d.log {
+			again.Apply(e)
+		}
+		d.queue = again
+		d.expectAdvance("")
+		if got := scripts(); len(got) != hold+1 {
+			t.Errorf("after a restart the scripts are %q", got)
+		}
+		d.now = d.now.Add(time.Second)
+		if events, err = d.queue.ReleaseTasks(d.now, alice, TaskSelector{Job: job}); err != nil {
+			t.Fatal(err)
+		}
+		d.apply(events...)
+	}
+	d.finish(id, "a", 0)
+	d.expectAdvance("")
+	d.checkState(id, "completed 1")
+}
+
+// TestDescribeCodes checks the macros with the exit codes of tasks.
+func TestDescribeCodes(t *testing.T) {
+	for macro, want := range map[string]string{"EXIT_CODES": "-9,0,3", "EXIT_CODE_COUNTS": "-9:1,0:2,3:1",
+		"EXIT_CODE_LIST": "0,3,-9,0"} {
+		if got := describeCodes([]int{0, 3, -9, 0}, macro); got != want {
+			t.Errorf("%s is %q, want %q", macro, got, want)
+		}
+		if got := describeCodes(nil, macro); got != "" {
+			t.Errorf("%s of nothing is %q", macro, got)
+		}
+	}
 }

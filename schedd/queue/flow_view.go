@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/flow"
 	"github.com/roost-batch/roost/schedd/flow/graph"
-	"github.com/roost-batch/roost/schedd/flow/jobstate"
+	"github.com/roost-batch/roost/schedd/flow/plan"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
@@ -209,6 +208,132 @@ type FlowRescue struct {
 	Text     string
 }
 
+// writesFiles reports whether files show how a flow goes, and are written on this host.
+func writesFiles(q *Queue, j *job) bool {
+	return j != nil && j.flow != nil && j.flow.run != nil && !j.flow.plan.Reports.IsEmpty() && originOf(j, q.host) == ""
+}
+
+// FlowsWithFiles lists the flows of which files show how they go.
+func FlowsWithFiles(q *Queue) (list []uint64) {
+	for _, seq := range slices.Sorted(maps.Keys(q.flows)) {
+		if writesFiles(q, q.jobs[seq]) {
+			list = append(list, seq)
+		}
+	}
+	return list
+}
+
+// ChangedFlow returns the flow whose files show otherwise after an event. It is false
+// where there is none.
+func ChangedFlow(q *Queue, e *eventlog.JobEvent) (seq uint64, ok bool) {
+	j := q.jobs[e.Job]
+	if j != nil && j.part != nil {
+		j = q.jobs[j.part.Flow]
+	}
+	if !writesFiles(q, j) {
+		return 0, false
+	}
+	return j.seq, true
+}
+
+// FlowCapture is how a flow stands at one time. Nothing of it changes any more.
+type FlowCapture struct {
+	Seq      uint64
+	UID, GID uint32
+	Time     time.Time
+	Plan     *plan.Plan
+	Phase    flow.FlowPhase
+	Status   flow.FlowStatus
+	Held     bool
+	States   []flow.NodeState // by node
+	Attempts []uint16
+	Tasks    map[graph.NodeID]NodeTasks
+	Reasons  map[graph.NodeID]string // why nodes failed, of the first ones
+}
+
+// NodeTasks counts the tasks of a node's job.
+type NodeTasks struct{ Queued, Held, Idle int }
+
+// CaptureFlow returns how a flow stands; nil: there is none, or no file shows it.
+func CaptureFlow(q *Queue, seq uint64, now time.Time) *FlowCapture {
+	j := q.jobs[seq]
+	if !writesFiles(q, j) {
+		return nil
+	}
+	f := j.flow
+	c := &FlowCapture{Seq: seq, UID: j.submission.uid, GID: j.submission.gid, Time: now, Plan: f.plan,
+		Phase: f.run.Phase(), Held: j.state[0] == roost.Held, States: f.run.States(), Attempts: f.run.Attempts(),
+		Tasks: map[graph.NodeID]NodeTasks{}, Reasons: map[graph.NodeID]string{}}
+	c.Status, _ = f.run.Status()
+	for id, of := range f.jobs {
+		if part := q.jobs[of]; part != nil && f.run.State(id) == flow.JobRuns {
+			n := NodeTasks{Held: int(part.counts[roost.Held]),
+				Idle: int(part.counts[roost.Idle] + part.counts[roost.Blocked])}
+			n.Queued = len(part.state) - int(part.counts[roost.Completed]+part.counts[roost.Removed])
+			c.Tasks[id] = n
+		}
+	}
+	for _, x := range f.failures {
+		c.Reasons[graph.NodeID(x.Node)] = x.Reason
+	}
+	return c
+}
+
+// EndedFlow is CaptureFlow for a flow that has ended; nil for others.
+func EndedFlow(q *Queue, seq uint64, now time.Time) *FlowCapture {
+	if j := q.jobs[seq]; j == nil || !j.isFinal() {
+		return nil
+	}
+	return CaptureFlow(q, seq, now)
+}
+
+// SavePointsOf returns the save points that are to be written after an event, which has
+// just been applied. Base is the whole name of the file.
+func SavePointsOf(q *Queue, e *eventlog.JobEvent) (list []FlowRescue) {
+	if e.Type != eventlog.FlowAdvanced {
+		return nil
+	}
+	j := q.jobs[e.Job]
+	if j == nil || j.flow == nil || j.flow.run == nil || originOf(j, q.host) != "" {
+		return nil
+	}
+	f := j.flow
+	for _, step := range e.FlowEvents {
+		s, ok := step.(flow.PartBegun)
+		if !ok || s.Attempt > 0 || s.Part != f.firstPart(s.Node) {
+			continue
+		}
+		if file := f.plan.SavePoint(s.Node); file != "" {
+			list = append(list, FlowRescue{file, j.submission.uid, j.submission.gid, f.doneText("Save point DAG file, "+
+				"created when node "+f.plan.Graph.Name(s.Node)+" began", e.Time, f.run.DoneNodes())})
+		}
+	}
+	return list
+}
+
+// firstPart is the part with which a node begins.
+func (f *jobFlow) firstPart(id graph.NodeID) flow.NodePart {
+	if f.plan.SettingsOf(id).Pre != 0 {
+		return flow.PrePart
+	}
+	return flow.JobPart
+}
+
+// doneText is a file in the form of a rescue file.
+func (f *jobFlow) doneText(title string, at int64, done []graph.NodeID) string {
+	var b strings.Builder
+	counts := f.run.Counts()
+	fmt.Fprintf(&b, "# %s\n#   the %s DAG file\n# Created %s\n# Rescue DAG version: 2.0.1 (partial)\n#\n"+
+		"# Nodes premarked DONE: %d\n# Nodes that failed: %d\n\n", title, strings.Join(f.plan.Files, " "),
+		time.Unix(0, at).UTC().Format("1/2/2006 15:04:05 UTC"), len(done), counts[flow.Failed])
+	for _, id := range done {
+		b.WriteString("DONE ")
+		b.Write(f.plan.Graph.NameBytes(id))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // FlowRescueOf returns the rescue file of a flow that has ended by an event, which has
 // just been applied. It is false if there is none to be written here.
 func FlowRescueOf(q *Queue, e *eventlog.JobEvent) (r FlowRescue, ok bool) {
@@ -221,176 +346,8 @@ func FlowRescueOf(q *Queue, e *eventlog.JobEvent) (r FlowRescue, ok bool) {
 	if status == flow.StatusOK {
 		return r, false
 	}
-	var b strings.Builder
-	counts := j.flow.run.Counts()
-	done := j.flow.run.RescueNodes()
-	fmt.Fprintf(&b, "# Rescue DAG file, created after running\n#   the %s DAG file\n# Created %s\n"+
-		"# Rescue DAG version: 2.0.1 (partial)\n#\n# Nodes premarked DONE: %d\n# Nodes that failed: %d\n\n",
-		j.flow.plan.RescueBase, time.Unix(0, e.Time).UTC().Format("1/2/2006 15:04:05 UTC"), len(done),
-		counts[flow.Failed])
-	for _, id := range done {
-		b.WriteString("DONE ")
-		b.Write(j.flow.plan.Graph.NameBytes(id))
-		b.WriteByte('\n')
-	}
-	return FlowRescue{j.flow.plan.RescueBase, j.submission.uid, j.submission.gid, b.String()}, true
-}
-
-// applyStep folds a step into the flow, and adds to its jobstate log what that changed.
-func (f *jobFlow) applyStep(step flow.FlowEvent, at int64, seq uint64) {
-	if f.log == nil {
-		f.run.Apply(step)
-		return
-	}
-	seconds := at / int64(time.Second)
-	f.log.Begin(seconds, f.run.Number(), seq)
-	switch s := step.(type) {
-	case flow.PartBegun:
-		before := f.run.State(s.Node)
-		if f.run.Apply(step); f.run.State(s.Node) != before {
-			f.logBegun(seconds, s)
-		}
-	case flow.PartEnded:
-		before, attempt := f.run.State(s.Node), f.run.Attempt(s.Node)
-		f.run.Apply(step)
-		if f.run.State(s.Node) != before || f.run.Attempt(s.Node) != attempt {
-			f.logEnded(seconds, s)
-		}
-		if f.run.State(s.Node).IsEnded() || f.run.Attempt(s.Node) != attempt {
-			f.log.EndAttempt(s.Node)
-		}
-	default:
-		f.run.Apply(step)
-	}
-}
-
-func (f *jobFlow) logNode(seconds int64, id graph.NodeID, event, detail string) {
-	if !f.log.HasAttempt(id) {
-		f.log.BeginAttempt(id)
-	}
-	f.log.Add(jobstate.NodeEvent{Seconds: seconds, Node: id, Name: f.plan.Graph.Name(id), Event: event, Detail: detail,
-		Tag: f.jobTag(id)})
-}
-
-// jobTag is what a workflow engine calls the jobs of a node.
-func (f *jobFlow) jobTag(id graph.NodeID) (tag string) {
-	ad := f.parsed[f.plan.Graph.Node(id).Description]
-	if ad == nil {
-		return ""
-	}
-	name, ok := ad.Str("job_tag_name")
-	if !ok {
-		name = "pegasus_site"
-	}
-	tag, _ = ad.Str(strings.TrimPrefix(name, "+"))
-	return tag
-}
-
-func (f *jobFlow) logBegun(seconds int64, s flow.PartBegun) {
-	switch s.Part {
-	case flow.PrePart:
-		f.logNode(seconds, s.Node, "PRE_SCRIPT_STARTED", "")
-	case flow.JobPart:
-		for i := range f.plan.Template(s.Node).Count {
-			if s.Job != 0 {
-				f.logNode(seconds, s.Node, "SUBMIT", jobstate.TaskName(s.Job, i))
-				f.log.SetJob(s.Node, s.Job)
-			}
-		}
-	case flow.PostPart:
-		f.logNode(seconds, s.Node, "POST_SCRIPT_STARTED", f.log.Job(s.Node))
-	}
-}
-
-func (f *jobFlow) logEnded(seconds int64, s flow.PartEnded) {
-	outcome := "_SUCCESS"
-	if s.Code != 0 {
-		outcome = "_FAILURE"
-	}
-	switch s.Part {
-	case flow.PrePart:
-		f.logNode(seconds, s.Node, "PRE_SCRIPT"+outcome, "")
-	case flow.PostPart:
-		f.logNode(seconds, s.Node, "POST_SCRIPT_TERMINATED", f.log.Job(s.Node))
-		f.logNode(seconds, s.Node, "POST_SCRIPT"+outcome, f.log.Job(s.Node))
-	case flow.JobPart:
-		if s.Code == flow.SubmitFailed {
-			f.logNode(seconds, s.Node, "SUBMIT_FAILURE", "")
-			return
-		}
-		if f.plan.Graph.Node(s.Node).Flags&graph.NoopFlag != 0 {
-			f.logNode(seconds, s.Node, "SUBMIT", "0.0")
-			f.logNode(seconds, s.Node, "JOB_TERMINATED", "0.0")
-		}
-		f.logNode(seconds, s.Node, "JOB"+outcome, strconv.Itoa(s.Code))
-	}
-}
-
-// removedCode is what DAGMan ends with that was removed.
-const removedCode = 2
-
-func (f *jobFlow) logEnd(at int64, status flow.FlowStatus, code int) {
-	if f.log == nil {
-		return
-	}
-	if status == flow.StatusRemoved {
-		code = removedCode
-	}
-	f.log.End(at/int64(time.Second), code)
-}
-
-// logPartEvent adds to the jobstate log of a flow what has happened to the job of a node.
-func logPartEvent(q *Queue, j *job, e *eventlog.JobEvent) {
-	p := j.part
-	if p == nil || p.Part != flow.JobPart {
-		return
-	}
-	owner := q.jobs[p.Flow]
-	if owner == nil || owner.flow == nil || owner.flow.log == nil || owner.flow.jobs[p.Node] != j.seq {
-		return
-	}
-	f, seconds := owner.flow, e.Time/int64(time.Second)
-	entry := UserLogEntry{Type: userLogType(e.Type)}
-	entry.addEventTasks(j, e)
-	for _, t := range entry.Tasks {
-		id := jobstate.TaskName(j.seq, t.Index)
-		if t.Unstarted && t.State == roost.Completed {
-			f.logNode(seconds, p.Node, "EXECUTE", id)
-		}
-		if event := jobstateEvent(entry.Type, t); event != "" {
-			f.logNode(seconds, p.Node, event, id)
-		}
-	}
-}
-
-// jobstateEvent is the name of an event of a task in a jobstate log; empty: it has none.
-func jobstateEvent(kind eventlog.EventType, t UserLogTask) string {
-	switch kind {
-	case eventlog.Started:
-		return "EXECUTE"
-	case eventlog.Held:
-		return "JOB_HELD"
-	case eventlog.Released:
-		return "JOB_RELEASED"
-	case eventlog.Suspended:
-		return "JOB_SUSPENDED"
-	case eventlog.Resumed:
-		return "JOB_UNSUSPENDED"
-	case eventlog.RemovalRequested:
-		return "JOB_ABORTED"
-	case eventlog.Ended:
-		switch {
-		case t.State == roost.Completed:
-			return "JOB_TERMINATED"
-		case t.State == roost.Removed:
-			return "JOB_ABORTED"
-		case t.State == roost.Held:
-			return "JOB_HELD"
-		case !t.Unstarted:
-			return "JOB_EVICTED"
-		}
-	}
-	return ""
+	return FlowRescue{j.flow.plan.RescueBase, j.submission.uid, j.submission.gid,
+		j.flow.doneText("Rescue DAG file, created after running", e.Time, j.flow.run.RescueNodes())}, true
 }
 
 // JobstateOf returns the new lines of the jobstate log of the flow of an event that has

@@ -34,6 +34,9 @@ const endLine = "...\n"
 // Records returns the records of what has happened to tasks of a job. A task that has
 // ended by itself has executed, also where that was not recorded.
 func Records(e queue.UserLogEntry) (list []Record) {
+	for _, line := range e.Lines {
+		list = append(list, Record{Head: line, Text: line + "\n"})
+	}
 	for _, t := range e.Tasks {
 		if t.Unstarted && t.State == roost.Completed {
 			begun := e

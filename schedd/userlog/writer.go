@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/schedd/flow/jobstate"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -41,6 +42,7 @@ type Writer struct {
 	ready  []logFile // rows with records that nobody writes
 	size   int       // bytes of all rows
 	byUser map[uint32]int
+	lines  map[uint64]int // of jobstate logs, by flow: those that need not be written any more
 	wake   chan struct{}
 }
 
@@ -48,6 +50,7 @@ type Writer struct {
 type logFile struct {
 	uid, gid uint32
 	path     string
+	flow     uint64 // whose jobstate log it is; 0: it is a user log
 }
 
 // fileRow are the records for one file, in the order of their events.
@@ -62,7 +65,8 @@ type fileRow struct {
 // NewWriter returns a writer that writes nothing before Run.
 func NewWriter(agents Agents, log *slog.Logger) *Writer {
 	return &Writer{agents: agents, log: log, rows: map[logFile]*fileRow{}, byUser: map[uint32]int{},
-		wake: make(chan struct{}, 1)}
+		lines: map[uint64]int{},
+		wake:  make(chan struct{}, 1)}
 }
 
 // Enqueue takes records to be appended to a file. With check those that the file has are
@@ -71,7 +75,10 @@ func (w *Writer) Enqueue(e queue.UserLogEntry, records []Record, check bool) {
 	if len(records) == 0 || !filepath.IsAbs(e.Path) {
 		return
 	}
-	file := logFile{e.UID, e.GID, filepath.Clean(e.Path)}
+	file := logFile{uid: e.UID, gid: e.GID, path: filepath.Clean(e.Path)}
+	if len(e.Lines) > 0 {
+		file.flow = e.Job.Seq
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	bytes := 0
@@ -81,6 +88,7 @@ func (w *Writer) Enqueue(e queue.UserLogEntry, records []Record, check bool) {
 	if w.size+bytes > maxPending || w.byUser[e.UID]+bytes > maxOfUser {
 		w.log.Warn("records of a user log are dropped: too many wait", "file", file.path, "uid", e.UID,
 			"records", len(records))
+		w.countLines(file, len(records))
 		return
 	}
 	row := w.rows[file]
@@ -95,6 +103,23 @@ func (w *Writer) Enqueue(e queue.UserLogEntry, records []Record, check bool) {
 	w.size += bytes
 	w.byUser[e.UID] += bytes
 	w.signal()
+}
+
+// countLines notes that lines of a jobstate log need not be written any more.
+func (w *Writer) countLines(file logFile, n int) {
+	if file.flow != 0 {
+		w.lines[file.flow] += n
+	}
+}
+
+// TakeWritten returns how many lines of the jobstate log of a flow were written since the
+// last call. They were taken in the order of Enqueue.
+func (w *Writer) TakeWritten(flow uint64) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.lines[flow]
+	delete(w.lines, flow)
+	return n
 }
 
 func (w *Writer) signal() {
@@ -186,6 +211,7 @@ func (w *Writer) write(ctx context.Context, file logFile, taken takenRow) {
 	if w.byUser[file.uid] == 0 {
 		delete(w.byUser, file.uid)
 	}
+	w.countLines(file, len(taken.records))
 	row.records, row.check, row.tries = row.records[len(taken.records):], false, 0
 	if len(row.records) == 0 {
 		delete(w.rows, file)
@@ -214,6 +240,9 @@ func (w *Writer) appendRecords(ctx context.Context, file logFile, taken takenRow
 		if end, err = readEnd(ctx, a, base, name); err != nil {
 			return err
 		}
+		if file.flow != 0 {
+			return appendMissing(ctx, a, base, name, end, records)
+		}
 		records = Missing(end, records)
 	}
 	for len(records) > 0 {
@@ -227,6 +256,22 @@ func (w *Writer) appendRecords(ctx context.Context, file logFile, taken takenRow
 			return err
 		}
 		records = records[n:]
+	}
+	return nil
+}
+
+// appendMissing appends the lines of a jobstate log that the end of its file lacks.
+func appendMissing(ctx context.Context, a *userfiles.Agent, base, name, end string, records []Record) error {
+	lines := make([]string, len(records))
+	for i, r := range records {
+		lines[i] = r.Head
+	}
+	for text := jobstate.Missing(end, lines); text != ""; {
+		n := min(len(text), userfiles.ChunkSize)
+		if err := appendText(ctx, a, base, name, text[:n]); err != nil {
+			return err
+		}
+		text = text[n:]
 	}
 	return nil
 }

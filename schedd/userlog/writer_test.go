@@ -72,18 +72,47 @@ func TestWriter(t *testing.T) {
 			t.Errorf("%s has %q, %v, want %q", path, got, err, want)
 		}
 	}
-	if row := w.rows[logFile{0, 0, fifo.Path}]; len(w.rows) != 1 || row == nil || row.tries != 1 ||
+	if row := w.rows[logFile{path: fifo.Path}]; len(w.rows) != 1 || row == nil || row.tries != 1 ||
 		len(row.records) != 2 {
 		t.Fatalf("left: %+v", w.rows)
 	}
 	for range maxTries { // then they are dropped
-		w.rows[logFile{0, 0, fifo.Path}].next = time.Time{}
+		w.rows[logFile{path: fifo.Path}].next = time.Time{}
 		if writeAll(); len(w.rows) == 0 {
 			break
 		}
 	}
 	if len(w.rows) > 0 || w.size != 0 || len(w.byUser) > 0 {
 		t.Errorf("left: %+v, %d bytes", w.rows, w.size)
+	}
+}
+
+// TestJobstateLines checks that the lines of a jobstate log come into the file once, also
+// where a crash has cut one off.
+func TestJobstateLines(t *testing.T) {
+	w := newTestWriter(t)
+	e := queue.UserLogEntry{Path: filepath.Join(t.TempDir(), "js.log"), Job: roost.JobID{Seq: 3, Host: "h"},
+		Lines: []string{"1 one", "2 two", "3 three"}}
+	if err := os.WriteFile(e.Path, []byte("0 zero\n1 one\n2 t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Enqueue(e, Records(e), true)
+	next := e
+	next.Lines = []string{"4 four"}
+	writeAll := func() {
+		for file, row, ok := w.take(time.Now()); ok; file, row, ok = w.take(time.Now()) {
+			w.write(t.Context(), file, row)
+		}
+	}
+	writeAll()
+	w.Enqueue(next, Records(next), false)
+	writeAll()
+	want := "0 zero\n1 one\n2 two\n3 three\n4 four\n"
+	if got, err := os.ReadFile(e.Path); err != nil || string(got) != want {
+		t.Errorf("the file has %q, %v, want %q", got, err, want)
+	}
+	if first, second := w.TakeWritten(3), w.TakeWritten(3); first != 4 || second != 0 {
+		t.Errorf("%d and %d lines are written, want 4", first, second)
 	}
 }
 

@@ -21,8 +21,9 @@ import (
 // compileJobs reads what the nodes run, and puts it into the plan. It changes the nodes
 // of the flow, which lead into the plan then.
 func compileJobs(c *frame.Invocation, flow *dag.Flow, p *plan.Plan, opts submit.ParseOptions,
-	useDAGDir bool) error {
-	compiled, diags := flowplan.Compile(flow, flowplan.Options{Job: opts, Seed: uint64(opts.Now.UnixNano())})
+	o *flowOptions) error {
+	compiled, diags := flowplan.Compile(flow, flowplan.Options{Job: opts, Seed: uint64(opts.Now.UnixNano()),
+		AppendVariables: o.appendVariables})
 	printDiagnostics(c, diags)
 	if diags.HasErrors() {
 		return frame.ExitError(errorKind(diags).ExitCode())
@@ -37,7 +38,7 @@ func compileJobs(c *frame.Invocation, flow *dag.Flow, p *plan.Plan, opts submit.
 			Columns: t.Columns, NodeColumns: t.NodeColumns, Source: t.Source})
 	}
 	p.Values = compiled.Values
-	subs := subflowNodes{plan: p, templates: map[string]uint32{}, useDAGDir: useDAGDir}
+	subs := subflowNodes{plan: p, templates: map[string]uint32{}, useDAGDir: o.useDirectory}
 	for id, n := range flow.Graph.Nodes() {
 		job := compiled.Nodes[id]
 		if n.Kind == graph.SubflowNode && n.Flags&graph.NoopFlag == 0 {

@@ -39,6 +39,8 @@ func submitFlags() []ucli.Flag {
 		&ucli.BoolFlag{Name: "always-run-post", Usage: "POST scripts run also where the PRE script has failed"},
 		&ucli.IntFlag{Name: "rescue", Value: -1,
 			Usage: "begin with the nodes done that rescue file `N` says; 0: none; otherwise the newest is taken"},
+		&ucli.StringFlag{Name: "load-save",
+			Usage: "begin with the nodes done that the save point `FILE` says, which SAVE_POINT_FILE has written"},
 		&ucli.BoolFlag{Name: "write-rescue",
 			Usage: "write FILE.rescueNNN if the flow ends otherwise than it should, as DAGMan does"},
 		&ucli.StringFlag{Name: "name", Usage: "the flow's `NAME` in lists; otherwise that of the file"},
@@ -59,6 +61,9 @@ type flowOptions struct {
 	limits                    flow.Limits
 	depthFirst, alwaysRunPost bool
 	rescue                    int    // of the rescue file; 0: none; below 0: the newest
+	config                    string // a file with settings of DAGMan; empty: that of CONFIG
+	appendVariables           bool   // variables without PREPEND or APPEND are set behind the description
+	loadSave                  string // a save point; empty: none
 	name                      string // empty: that of the file
 	key                       string // empty: a new one
 	cell, hold                bool
@@ -76,8 +81,8 @@ func optionsOf(c *frame.Invocation) flowOptions {
 			Post: limit("max-post")},
 		depthFirst: c.Flag("depth-first"), alwaysRunPost: c.Flag("always-run-post"), rescue: c.CountFlag("rescue"),
 		name: c.StringFlag("name"), key: c.StringFlag("key"), cell: c.Flag("cell"), hold: c.Flag("hold"),
-		writesRescue: c.Flag("write-rescue"),
-		set:          setFlags(c, "max-jobs", "max-idle", "max-pre", "max-post", "depth-first", "always-run-post"),
+		writesRescue: c.Flag("write-rescue"), loadSave: c.StringFlag("load-save"),
+		set: setFlags(c, "max-jobs", "max-idle", "max-pre", "max-post", "depth-first", "always-run-post"),
 	}
 }
 
@@ -182,14 +187,20 @@ func compileFlow(c *frame.Invocation, args []string, o *flowOptions) (*plan.Plan
 	if diags.HasErrors() {
 		return nil, frame.ExitError(errorKind(diags).ExitCode())
 	}
+	err := applyConfig(c, read, o)
+	if err != nil {
+		return nil, err
+	}
 	if len(args) == 1 {
 		files.applySettings(o, args[0])
 	}
-	if err := applyRescue(c, args, o.rescue, read); err != nil {
-		return nil, err
+	if o.loadSave != "" {
+		err = applySavePoint(c, o.loadSave, read)
+	} else {
+		err = applyRescue(c, args, o.rescue, read)
 	}
-	for _, text := range read.Unsupported() {
-		fmt.Fprintf(c.Stderr, "roost: warning: %s\n", text)
+	if err != nil {
+		return nil, err
 	}
 	opts, err := c.SubmitOptions()
 	if err != nil {
@@ -204,8 +215,11 @@ func compileFlow(c *frame.Invocation, args []string, o *flowOptions) (*plan.Plan
 			p.RescueBase = filepath.Join(opts.Dir, p.RescueBase)
 		}
 	}
+	if err := prepareReports(c, p, o, read); err != nil {
+		return nil, err
+	}
 	findScripts(p)
-	return p, compileJobs(c, read, p, opts, o.useDirectory)
+	return p, compileJobs(c, read, p, opts, o)
 }
 
 // applyRescue marks the nodes that a rescue file says are done.

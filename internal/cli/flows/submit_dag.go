@@ -47,6 +47,12 @@ func dagOptions() []dagOption {
 	flag := func(set func(l *submitDAGLine)) func(*submitDAGLine, string) error {
 		return func(l *submitDAGLine, _ string) error { set(l); return nil }
 	}
+	given := func(flag string, set func(*submitDAGLine, string) error) func(*submitDAGLine, string) error {
+		return func(l *submitDAGLine, value string) error {
+			l.set[flag] = true
+			return set(l, value)
+		}
+	}
 	number := func(to func(l *submitDAGLine) *int) func(*submitDAGLine, string) error {
 		return func(l *submitDAGLine, value string) error {
 			n, err := strconv.Atoi(value)
@@ -61,10 +67,10 @@ func dagOptions() []dagOption {
 		{"help", 1, false, flag(func(l *submitDAGLine) { l.help = true })},
 		{"no_submit", 4, false, flag(func(l *submitDAGLine) { l.noSubmit = true })},
 		{"usedagdir", 3, false, flag(func(l *submitDAGLine) { l.useDirectory = true })},
-		{"maxidle", 4, true, number(func(l *submitDAGLine) *int { return &l.limits.IdleTasks })},
-		{"maxjobs", 4, true, number(func(l *submitDAGLine) *int { return &l.limits.Jobs })},
-		{"maxpre", 5, true, number(func(l *submitDAGLine) *int { return &l.limits.Pre })},
-		{"maxpost", 5, true, number(func(l *submitDAGLine) *int { return &l.limits.Post })},
+		{"maxidle", 4, true, given("max-idle", number(func(l *submitDAGLine) *int { return &l.limits.IdleTasks }))},
+		{"maxjobs", 4, true, given("max-jobs", number(func(l *submitDAGLine) *int { return &l.limits.Jobs }))},
+		{"maxpre", 5, true, given("max-pre", number(func(l *submitDAGLine) *int { return &l.limits.Pre }))},
+		{"maxpost", 5, true, given("max-post", number(func(l *submitDAGLine) *int { return &l.limits.Post }))},
 		{"dorescuefrom", 6, true, number(func(l *submitDAGLine) *int { return &l.rescue })},
 		{"autorescue", 5, true, func(l *submitDAGLine, value string) error {
 			if value == "0" && l.rescue < 0 {
@@ -73,8 +79,11 @@ func dagOptions() []dagOption {
 			return nil
 		}},
 		{"force", 1, false, flag(func(l *submitDAGLine) { l.rescue = max(l.rescue, 0) })},
-		{"alwaysrunpost", 6, false, flag(func(l *submitDAGLine) { l.alwaysRunPost = true })},
-		{"dontalwaysrunpost", 8, false, flag(func(l *submitDAGLine) { l.alwaysRunPost = false })},
+		{"alwaysrunpost", 6, false, given("always-run-post", flag(func(l *submitDAGLine) { l.alwaysRunPost = true }))},
+		{"dontalwaysrunpost", 8, false, given("always-run-post",
+			flag(func(l *submitDAGLine) { l.alwaysRunPost = false }))},
+		{"config", 4, true, func(l *submitDAGLine, value string) error { l.config = value; return nil }},
+		{"load_save", 6, true, func(l *submitDAGLine, value string) error { l.loadSave = value; return nil }},
 		{"batch-name", 5, true, func(l *submitDAGLine, value string) error { l.name = value; return nil }},
 		{"priority", 2, true, func(l *submitDAGLine, value string) (err error) {
 			l.priority, err = strconv.Atoi(value)
@@ -89,11 +98,11 @@ func dagOptions() []dagOption {
 	}{
 		{"verbose", 1, false}, {"debug", 1, true}, {"update_submit", 3, false}, {"import_env", 6, false},
 		{"suppress_notification", 3, false}, {"dont_suppress_notification", 6, false}, {"notification", 5, true},
-		{"outfile_dir", 3, true}, {"config", 4, true}, {"lib_err", 7, true}, {"lib_out", 7, true},
+		{"outfile_dir", 3, true}, {"lib_err", 7, true}, {"lib_out", 7, true},
 		{"dagman", 3, true}, {"allowversionmismatch", 8, false}, {"no_recurse", 4, false}, {"do_recurse", 4, false},
 		{"allowlogerror", 6, false}, {"dorecov", 6, false}, {"dumprescue", 2, false}, {"valgrind", 3, false},
 		{"include_env", 8, true}, {"insert_env", 8, true}, {"append", 6, true}, {"insert_sub_file", 8, true},
-		{"schedd-daemon-ad-file", 14, true}, {"schedd-address-file", 10, true}, {"load_save", 6, true},
+		{"schedd-daemon-ad-file", 14, true}, {"schedd-address-file", 10, true},
 	} {
 		options = append(options, dagOption{w.word, w.least, w.hasValue, func(l *submitDAGLine, _ string) error {
 			l.ignored = append(l.ignored, "-"+w.word)
@@ -117,7 +126,7 @@ func findDAGOption(arg string) (dagOption, bool) {
 
 // parseSubmitDAG reads the command line.
 func parseSubmitDAG(args []string) (l submitDAGLine, err error) {
-	l.rescue, l.limits, l.writesRescue = -1, dag.DefaultLimits(), true
+	l.rescue, l.limits, l.writesRescue, l.set = -1, dag.DefaultLimits(), true, map[string]bool{}
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]

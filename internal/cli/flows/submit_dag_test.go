@@ -15,12 +15,11 @@ func TestParseSubmitDAG(t *testing.T) {
 		"-f a":                            "[a] jobs 0 idle 1000 pre 20 post 20 rescue 0",
 		"-dorescuefrom 3 -autorescue 0 a": "[a] jobs 0 idle 1000 pre 20 post 20 rescue 3",
 		"-autorescue 0 a":                 "[a] jobs 0 idle 1000 pre 20 post 20 rescue 0",
-		"-config x -debug 3 -verbose a": "[a] jobs 0 idle 1000 pre 20 post 20 rescue -1 ignored " +
-			"[-config -debug -verbose]",
-		"":             "no DAG file is named",
-		"-maxjobs":     "-maxjobs needs a value",
-		"-maxjobs x a": `-maxjobs: "x" is no number from 0 to 10000000`,
-		"-nonsense a":  "unknown option -nonsense",
+		"-debug 3 -verbose a":             "[a] jobs 0 idle 1000 pre 20 post 20 rescue -1 ignored [-debug -verbose]",
+		"":                                "no DAG file is named",
+		"-maxjobs":                        "-maxjobs needs a value",
+		"-maxjobs x a":                    `-maxjobs: "x" is no number from 0 to 10000000`,
+		"-nonsense a":                     "unknown option -nonsense",
 	} {
 		l, err := parseSubmitDAG(strings.Fields(line))
 		got := fmt.Sprint(err)

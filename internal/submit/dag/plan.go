@@ -77,18 +77,3 @@ func atLeastOne[T any](table *[]T) {
 		*table = make([]T, 1)
 	}
 }
-
-// Unsupported names the commands of the flow that have no effect when it runs in the
-// queue, with the reason.
-func (f *Flow) Unsupported() (list []string) {
-	if f.ConfigFile != "" {
-		list = append(list, "CONFIG: the file is not read; the options of roost flow submit set the limits")
-	}
-	for i := range f.Settings {
-		if f.Settings[i].Scripts[HoldScript] != 0 {
-			list = append(list, "SCRIPT HOLD: it is not run")
-			break
-		}
-	}
-	return list
-}

@@ -103,10 +103,10 @@ func (p *fileParser) checkMacros(command []byte, kind ScriptKind) {
 			continue
 		}
 		switch known := containsFold(post, name); {
-		case containsFold(all, name), known && kind == PostScript:
+		case containsFold(all, name), known && kind != PreScript:
 		case known:
 			p.mark(arg)
-			p.warn("only POST scripts have "+quote(arg), "The script gets this text as it is.")
+			p.warn("only POST and HOLD scripts have "+quote(arg), "The script gets this text as it is.")
 		default:
 			p.mark(arg)
 			cure := ""

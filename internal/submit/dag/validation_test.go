@@ -157,7 +157,7 @@ func TestWarnings(t *testing.T) {
 		"MAXJOBS c 1":                            `no node is in the category "c"`,
 		"CATEGORY A c":                           `the category "c" has no MAXJOBS`,
 		"SCRIPT PRE A x.sh $NAME":                `there is no macro "$NAME"`,
-		"SCRIPT PRE A x.sh $RETURN":              `only POST scripts have "$RETURN"`,
+		"SCRIPT PRE A x.sh $RETURN":              `only POST and HOLD scripts have "$RETURN"`,
 		"SCRIPT POST A x.sh $job $return a$b":    "",
 		"JOBSTATE_LOG a\nJOBSTATE_LOG b":         "JOBSTATE_LOG is given twice",
 		"PARENT A CHILD E":                       `the splice "E" has no nodes`,

@@ -42,8 +42,8 @@ func (p *Plan) DebugFile(id graph.NodeID, s *NodeScript) string {
 	return p.absolute(p.ScriptDirectory(id), p.Texts.Text(s.DebugFile))
 }
 
-// saveDirectory has the save points whose names have no directory.
-const saveDirectory = "save_files"
+// SaveDirectory has the save points whose names have no directory.
+const SaveDirectory = "save_files"
 
 // SavePoint returns the file that gets the nodes that are done when a node begins first;
 // empty: there is none. It is absolute.
@@ -53,7 +53,7 @@ func (p *Plan) SavePoint(id graph.NodeID) string {
 	case name == "":
 		return ""
 	case !strings.Contains(name, "/"):
-		name = path.Join(saveDirectory, name)
+		name = path.Join(SaveDirectory, name)
 	}
 	return p.absolute(p.Directory, name)
 }
