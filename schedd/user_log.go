@@ -86,8 +86,7 @@ func openFlowFiles(s *Schedd) {
 	}
 }
 
-// noteFlowFiles has the files written that show how a flow goes, when an event that was
-// just applied is on disk.
+// noteFlowFiles has the files of a flow written after an event that was just applied.
 func noteFlowFiles(s *Schedd, e *queue.JobEvent) {
 	if seq, ok := queue.ChangedFlow(s.queue, e); ok {
 		if c := queue.EndedFlow(s.queue, seq, s.clock.now); c != nil {

@@ -309,17 +309,22 @@ func (f *jobFlow) logNode(seconds int64, id graph.NodeID, event, detail string) 
 		Tag: f.jobTag(id)})
 }
 
-// jobTag is what a workflow engine calls the jobs of a node.
+// jobTag is what a workflow engine calls the jobs of a node. It is the label
+// pegasus_site, or that which the label job_tag_name names.
 func (f *jobFlow) jobTag(id graph.NodeID) (tag string) {
 	ad := f.parsed[f.plan.Graph.Node(id).Description]
 	if ad == nil {
 		return ""
 	}
-	name, ok := ad.Str("job_tag_name")
+	labels, ok := ad.Sub(roost.AttrLabels)
+	if !ok {
+		return ""
+	}
+	name, ok := labels.Str("job_tag_name")
 	if !ok {
 		name = "pegasus_site"
 	}
-	tag, _ = ad.Str(strings.TrimPrefix(name, "+"))
+	tag, _ = labels.Str(strings.TrimPrefix(name, "+"))
 	return tag
 }
 

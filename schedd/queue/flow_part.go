@@ -283,8 +283,8 @@ func (d *flowDecision) jobMacro(p FlowPart, name string) (string, bool) {
 	return "", false
 }
 
-// taskCodes are the exit codes of the tasks of a job that have ended by themselves, in
-// the order of the tasks. A signal is its negative number.
+// taskCodes are the exit codes of the tasks that have ended by themselves, in the order
+// of the tasks. A signal is its negative number.
 func taskCodes(j *job) (codes []int) {
 	if j == nil {
 		return nil
@@ -306,8 +306,8 @@ func taskCodes(j *job) (codes []int) {
 // maxCodeText bounds the bytes of an argument of a script with exit codes.
 const maxCodeText = 64 << 10
 
-// describeCodes writes exit codes as DAGMan does: each of them as EXIT_CODE_LIST, each
-// value once as EXIT_CODES, and with how often it was as EXIT_CODE_COUNTS.
+// describeCodes writes exit codes as DAGMan does. EXIT_CODE_LIST has each of them,
+// EXIT_CODES each value once, and EXIT_CODE_COUNTS also how often it was.
 func describeCodes(codes []int, macro string) string {
 	numbers := map[int]int{}
 	for _, code := range codes {

@@ -429,8 +429,8 @@ func TestFlowWaits(t *testing.T) {
 	d.expectAdvance("a.job.0")
 }
 
-// TestHoldScript checks that a HOLD script runs once for each hold, also where the queue
-// begins anew, and that nothing waits for it.
+// TestHoldScript checks that a HOLD script runs once for each hold, also over restarts.
+// Nothing waits for it.
 func TestHoldScript(t *testing.T) {
 	d := newTestQueue(t)
 	p := newFlowPlan(t)

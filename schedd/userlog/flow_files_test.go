@@ -132,6 +132,11 @@ func TestFlowFiles(t *testing.T) {
 	if f.Resume(7); !report(now) || strings.Contains(names(), "once.dot") == false {
 		t.Errorf("after a restart there are %s", names())
 	}
+	once, err := os.ReadFile(filepath.Join(dir, "once.dot"))
+	if err != nil || !strings.Contains(string(once), "    \"C\" [shape=ellipse label=\"C (I)\"];\n") ||
+		!strings.Contains(string(once), "// Beginning of commands included from style.\nrankdir=LR;\n// End of") {
+		t.Errorf("the first picture: %v\n%s", err, once)
+	}
 	dot, err := os.ReadFile(filepath.Join(dir, "many.dot.0"))
 	for _, want := range []string{"digraph DAG {\n    label=\"DAGMan Job status at ",
 		"    \"B\" [shape=ellipse peripheries=2 label=\"B (R)\"];\n", "    \"A\" -> \"C\" [style=dashed];\n"} {

@@ -167,6 +167,11 @@ func writePicture(to io.Writer, c *queue.FlowCapture, d *plan.DotFile) error {
 			continue
 		}
 		s := pictureStyles[statusOfState[c.States[id]]]
+		if !d.IsUpdated { // it shows the flow as it was submitted
+			if s = pictureStyles[nodeReady]; n.Flags&graph.DoneFlag != 0 {
+				s = pictureStyles[nodeDone]
+			}
+		}
 		fmt.Fprintf(w, "    %s [%s label=%s];\n", pictureName(c, id), s.style,
 			quoteAd(oneLine(c.Plan.Graph.Name(id))+" ("+s.word+")"))
 	}

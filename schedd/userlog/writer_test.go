@@ -87,8 +87,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestJobstateLines checks that the lines of a jobstate log come into the file once, also
-// where a crash has cut one off.
+// TestJobstateLines checks that the lines of a jobstate log come into the file once. A
+// crash has cut one off.
 func TestJobstateLines(t *testing.T) {
 	w := newTestWriter(t)
 	e := queue.UserLogEntry{Path: filepath.Join(t.TempDir(), "js.log"), Job: roost.JobID{Seq: 3, Host: "h"},

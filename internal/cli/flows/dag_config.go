@@ -14,8 +14,8 @@ func applyConfig(c *frame.Invocation, read *dag.Flow, o *flowOptions) error {
 	name := read.ConfigFile
 	switch {
 	case name != "" && o.config != "" && c.AbsolutePath(name) != c.AbsolutePath(o.config):
-		return frame.KindErrorf(roost.Invalid, "there are two files with settings, -config %s and CONFIG %s; a flow has "+
-			"one", o.config, name)
+		return frame.KindErrorf(roost.Invalid, "there are two files with settings, -config %s and CONFIG %s; a flow "+
+			"has one", o.config, name)
 	case name == "":
 		name = o.config
 	}

@@ -45,8 +45,8 @@ func prepareReports(c *frame.Invocation, p *plan.Plan, o *flowOptions, read *dag
 		hasSaves = hasSaves || s.SavePoint != 0
 	}
 	if o.cell && (p.Reports.JobstateLog != "" || !p.Reports.IsEmpty() || hasSaves) {
-		fmt.Fprintln(c.Stderr, "roost: warning: JOBSTATE_LOG, NODE_STATUS_FILE, DOT and SAVE_POINT_FILE write no files "+
-			"for a flow of the cell's queue; roost flow status --json shows the nodes")
+		fmt.Fprintln(c.Stderr, "roost: warning: JOBSTATE_LOG, NODE_STATUS_FILE, DOT and SAVE_POINT_FILE write no "+
+			"files for a flow of the cell's queue; roost flow status --json shows the nodes")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func applySavePoint(c *frame.Invocation, name string, read *dag.Flow) error {
 		return frame.ExitError(errorKind(diags).ExitCode())
 	}
 	save.Apply(read)
-	fmt.Fprintf(c.Stderr, "roost: %s of the flow is done, by the save point %s\n",
+	fmt.Fprintf(c.Stderr, "roost: the flow begins with %s done, by the save point %s\n",
 		document.Plural(len(save.Done), "node"), document.PrintableText(name))
 	return nil
 }

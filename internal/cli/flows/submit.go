@@ -237,7 +237,7 @@ func applyRescue(c *frame.Invocation, args []string, number int, read *dag.Flow)
 		return frame.ExitError(errorKind(diags).ExitCode())
 	}
 	rescue.Apply(read)
-	fmt.Fprintf(c.Stderr, "roost: %s of the flow is done, by %s; --rescue 0 begins from the beginning\n",
+	fmt.Fprintf(c.Stderr, "roost: the flow begins with %s done, by %s; --rescue 0 begins from the beginning\n",
 		document.Plural(len(rescue.Done), "node"), document.PrintableText(name))
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/roost-batch/roost/schedd/flow/graph"
 )
 
-// maxRetained bounds the bytes of lines of one flow of which it is not known that they
-// are in the file.
+// maxRetained bounds the bytes of lines of one flow that may not be in the file.
 const maxRetained = 16 << 20
 
 // Log makes the lines of one flow.
