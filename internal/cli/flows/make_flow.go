@@ -148,7 +148,7 @@ func submitRecipes(c *frame.Invocation, d *makefile.Database, recipes []makeReci
 	if t := d.Targets[".NOTPARALLEL"]; t != nil && t.IsTarget {
 		p.Limits.Jobs = 1
 	}
-	if err := compileJobs(c, flow, p, opts, false); err != nil {
+	if err := compileJobs(c, flow, p, opts, &flowOptions{}); err != nil {
 		return "", err
 	}
 	o := flowOptions{name: c.StringFlag("name")}
