@@ -33,6 +33,17 @@ func (a loopAdapter) CommitInBackground(events ...queue.JobEvent) {
 // SubmitLimits are what a submit is held against.
 func (a loopAdapter) SubmitLimits() queue.SubmitLimits { return a.s.submitLimits() }
 
+// RankWait says which ranks an MPI program waits for; empty for none.
+func (a loopAdapter) RankWait(id roost.AttemptID) string {
+	g := rankGangOf(a.s, id)
+	if g == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.missing()
+}
+
 // PostLater has f run in a later turn.
 func (a loopAdapter) PostLater(f func(now time.Time)) { a.s.effects.postLater(f) }
 

@@ -161,24 +161,7 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 					"them, and is started elsewhere")
 		}
 	case state.IsActive():
-		reply.Summary = "it runs"
-		if st.Task != nil && st.Task.Node != "" {
-			reply.Summary += " on " + st.Task.Node
-		}
-		if st.Task != nil && st.Task.Resize != "" {
-			reply.Summary += "; " + st.Task.Resize
-		}
-		if st.Task != nil && state == roost.Starting {
-			if there := v.nodeWait(st); there != "" {
-				reply.Summary = "it " + there
-				reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
-			} else if what := v.fileWait(st); what != "" {
-				reply.Summary = "it is to start on " + st.Task.Node + ", and waits for its " + what
-			}
-		}
-		if st.Task == nil && st.Counts[roost.Idle] > 0 {
-			v.explainIdle(reply, st)
-		}
+		v.explainActive(reply, st, state)
 	case state == roost.Completed && st.Reason != "":
 		reply.Summary = "it has ended: " + st.Reason
 	case state == roost.Completed:
@@ -197,6 +180,46 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	if state == roost.Held {
 		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
 	}
+}
+
+// explainActive chooses the words for a task that runs, or is about to.
+func (v *jobView) explainActive(reply *wire.WhyReply, st *queue.JobStatus, state roost.TaskState) {
+	reply.Summary = "it runs"
+	if st.Task != nil && st.Task.Node != "" {
+		reply.Summary += " on " + st.Task.Node
+	}
+	if st.Task != nil && st.Task.Resize != "" {
+		reply.Summary += "; " + st.Task.Resize
+	}
+	if st.Task != nil && state == roost.Starting {
+		if there := v.nodeWait(st); there != "" {
+			reply.Summary = "it " + there
+			reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
+		} else if what := v.fileWait(st); what != "" {
+			reply.Summary = "it is to start on " + st.Task.Node + ", and waits for its " + what
+		}
+	}
+	if st.Task == nil && st.Counts[roost.Idle] > 0 {
+		v.explainIdle(reply, st)
+	}
+	if ranks := v.rankWait(st); ranks != "" {
+		reply.Summary += "; " + ranks
+		reply.Advice = append(reply.Advice, "the gang is ended if they do not come within its start_timeout; roost "+
+			"logs shows what they print")
+	}
+}
+
+// rankWait says which ranks an MPI program waits for; empty for none.
+func (v *jobView) rankWait(st *queue.JobStatus) string {
+	one := st
+	if st.Task == nil {
+		first, ok := v.queue.TaskStatus(st.Job.Task(0))
+		if !ok || first.Task == nil {
+			return ""
+		}
+		one = &first
+	}
+	return v.loop.RankWait(roost.AttemptID{Task: st.Job.Task(one.Task.Index), Attempt: one.Task.Attempt})
 }
 
 // fileWait says for which files a task that is to start on a machine waits there; empty

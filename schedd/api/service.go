@@ -48,6 +48,8 @@ type Loop interface {
 	// PostLater has f run in a later turn.
 	PostLater(f func(now time.Time))
 	SubmitLimits() queue.SubmitLimits
+	// RankWait says which ranks an MPI program waits for; empty for none.
+	RankWait(a roost.AttemptID) string
 	// SendTo puts a message on the present session with a node, behind the present batch.
 	SendTo(node string, m *wire.ToStartd)
 	// SendToLazily is SendTo for messages that the node does not wait for, and reports
