@@ -126,17 +126,13 @@ func (r nodeReader) addParent(d *flowDependencies, name string, at hcl.Range, we
 		r.reportProblem(at, fmt.Sprintf("the node %q waits for itself", name), "It would never begin. Remove it.")
 	case n != nil, strings.Contains(name, "+") && !strings.ContainsAny(name, " \t\n"):
 		add(name)
-	case isMember && r.flow.nodes[base] != nil && r.flow.nodes[base].hasInstance(name):
+	case isMember && r.flow.nodes[base] != nil && r.flow.nodes[base].members[name]:
 		add(name)
 	default:
 		r.reportProblem(at, fmt.Sprintf("there is no node %q", truncateText(name)), "A block node \""+
 			truncateText(name)+"\" { … } defines one. The nodes of a splice are called SPLICE+NODE."+
 			didYouMean(name, sortedKeys(r.flow.nodes)))
 	}
-}
-
-func (n *flowNode) hasInstance(name string) bool {
-	return slices.ContainsFunc(n.instances, func(i nodeInstance) bool { return i.name == name })
 }
 
 const scriptHint = "Write it as pre = \"./prepare.sh $NODE\" or pre = [\"./prepare.sh\", \"$NODE\"], or as a block " +

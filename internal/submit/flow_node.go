@@ -15,7 +15,8 @@ type flowNode struct {
 	block     *hclsyntax.Block
 	name      string
 	instances []nodeInstance
-	repeated  bool // by for_each
+	repeated  bool            // by for_each
+	members   map[string]bool // names of the instances, if it is repeated
 }
 
 // nodeInstance is one node of a block.
@@ -76,7 +77,7 @@ func (f *flowReader) addNode(b *hclsyntax.Block) {
 
 // repeatNode makes a node for each element of for_each. It returns what node.NAME is.
 func (f *flowReader) repeatNode(n *flowNode, a *hclsyntax.Attribute) cty.Value {
-	n.repeated = true
+	n.repeated, n.members = true, map[string]bool{}
 	b := newBuilder(f.parser, n.block, n.name)
 	taskSetReader{b}.readForEach(a)
 	if b.tasks.isInvalid {
@@ -101,7 +102,7 @@ func (f *flowReader) repeatNode(n *flowNode, a *hclsyntax.Attribute) cty.Value {
 		one := nodeInstance{name: n.name + "[" + text + "]", key: key, value: b.tasks.values[i]}
 		n.instances = append(n.instances, one)
 		names[i] = cty.StringVal(one.name)
-		members[text] = names[i]
+		members[text], n.members[one.name] = names[i], true
 	}
 	if named {
 		return cty.MapVal(members)

@@ -34,6 +34,9 @@ func TestParseSubmitDAG(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", line, got, want)
 		}
 	}
+	if l, err := parseSubmitDAG([]string{"-maxj", "5", "a"}); err != nil || !l.set["max-jobs"] || l.set["max-idle"] {
+		t.Errorf("set are %v, %v", l.set, err)
+	}
 	for _, o := range dagOptions() {
 		if len(o.word) < o.least || o.set == nil {
 			t.Errorf("option %s", o.word)
