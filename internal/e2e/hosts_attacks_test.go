@@ -237,24 +237,35 @@ func (a *attackedPool) testMethods() {
 	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator",
 		"Startd": "startd", "CheckpointServer": "checkpoint-server"}
 	refused := 0
-	for _, role := range peer.DaemonRoles() {
-		for daemon := range a.addresses {
-			conn := a.dialDaemon(daemon, a.ids[string(role)])
-			for _, method := range slices.Sorted(maps.Keys(table)) {
-				service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
-				if here := served[service] == daemon || service == "Startd" &&
-					daemon == "other"; slices.Contains(table[method], role) && here {
-					continue // permitted for this role: its requests are tested below
+	call := func(conn *grpc.ClientConn, role peer.Role, daemon, method string) (isRefused bool) {
+		service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
+		if here := served[service] == daemon || service == "Startd" &&
+			daemon == "other"; slices.Contains(table[method], role) && here {
+			return false // permitted for this role: its requests are tested below
+		}
+		if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) &&
+			!strings.Contains(fmt.Sprint(err), "unknown") {
+			a.Errorf("%s as %s at %s: got %v", method, role, daemon, err)
+		}
+		return !slices.Contains(table[method], role)
+	}
+	methods := slices.Sorted(maps.Keys(table))
+	// each daemon logs its first refusal of each peer, and not all of what follows
+	for _, logged := range []bool{true, false} {
+		for _, role := range peer.DaemonRoles() {
+			for daemon := range a.addresses {
+				conn := a.dialDaemon(daemon, a.ids[string(role)])
+				for _, method := range methods {
+					if call(conn, role, daemon, method) {
+						if refused++; logged {
+							break
+						}
+					}
 				}
-				if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) &&
-					!strings.Contains(fmt.Sprint(err), "unknown") {
-					a.Errorf("%s as %s at %s: got %v", method, role, daemon, err)
-				}
-				if !slices.Contains(table[method], role) {
-					refused++
+				if logged {
+					a.awaitLogged(nodeOfDaemon(daemon), fmt.Sprintf(`peer=rogue-%s`, role))
 				}
 			}
-			a.awaitLogged(nodeOfDaemon(daemon), fmt.Sprintf(`peer=rogue-%s`, role))
 		}
 	}
 	conn := a.dialSchedd(mallory)

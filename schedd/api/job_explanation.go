@@ -219,7 +219,11 @@ func (v *jobView) rankWait(st *queue.JobStatus) string {
 		}
 		one = &first
 	}
-	return v.loop.RankWait(roost.AttemptID{Task: st.Job.Task(one.Task.Index), Attempt: one.Task.Attempt})
+	a := roost.AttemptID{Task: st.Job.Task(one.Task.Index), Attempt: one.Task.Attempt}
+	if queue.RanksOfAttempt(v.queue, a) == nil {
+		return ""
+	}
+	return v.loop.RankWait(a)
 }
 
 // fileWait says for which files a task that is to start on a machine waits there; empty
