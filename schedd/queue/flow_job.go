@@ -150,14 +150,12 @@ func (q flowChanges) apply(j *job, e eventlog.JobEvent) {
 	for _, step := range e.FlowEvents {
 		switch s := step.(type) {
 		case flow.PartBegun:
-			if f.jobs[s.Node] = s.Job; s.Job == 0 {
-				delete(f.jobs, s.Node)
-			} else if of := q.jobs[s.Job]; of != nil {
-				q.listPart(of) // after a restart it may have ended
-			}
 			if j.firstStarted == 0 {
 				j.firstStarted = e.Time
 			}
+			f.applyStep(step, e.Time, j.seq)
+			q.noteBegun(f, s)
+			continue
 		case flow.PartEnded:
 			if s.Code != 0 && len(f.failures) < maxFlowFailures {
 				f.failures = append(f.failures, eventlog.FlowFailure{Node: uint32(s.Node), Job: f.jobs[s.Node],
@@ -168,6 +166,18 @@ func (q flowChanges) apply(j *job, e eventlog.JobEvent) {
 		f.applyStep(step, e.Time, j.seq)
 	}
 	q.end(j, e.Time)
+}
+
+// noteBegun notes the job of a part that has begun. Where a repair of the log has lost an
+// event before it, the part has not begun for the flow, and begins again with that job.
+func (q flowChanges) noteBegun(f *jobFlow, s flow.PartBegun) {
+	if s.Job == 0 || !f.run.State(s.Node).IsActive() || f.run.Attempt(s.Node) != s.Attempt {
+		return
+	}
+	f.jobs[s.Node] = s.Job
+	if of := q.jobs[s.Job]; of != nil {
+		q.listPart(of) // after a restart it may have ended
+	}
 }
 
 // end makes the task of a flow final whose run has ended.

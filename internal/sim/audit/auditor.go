@@ -70,6 +70,7 @@ var guarantees = [...]string{
 	23: "no name points to an attempt for long after its end",
 	24: "a ready task has its name soon at every collector that lives",
 	25: "two attempts of a task live together only where its job allows that, and its name points to the newest",
+	26: "each part of a flow runs once and after what it waits for, and a flow ends as without faults",
 }
 
 // OwnerGuarantee is the guarantee to machine owners, in addition to the eleven of the
@@ -112,6 +113,8 @@ func (p Guarantee) String() string {
 		return "S7"
 	case NewestNameGuarantee:
 		return "S8"
+	case FlowGuarantee:
+		return "F1"
 	}
 	return fmt.Sprintf("P%d", int(p))
 }
@@ -212,6 +215,14 @@ func (a *Auditor) Observe(s Event) {
 		a.checkSize(&s)
 	case RunDecided, RunSkipped:
 		a.checkDecided(&s)
+	case FlowPartStored:
+		a.checkPartStored(&s)
+	case FlowPartBegun:
+		a.checkPartBegun(&s)
+	case FlowPartEnded:
+		a.checkPartEnded(&s)
+	case FlowEnded:
+		a.noteFlowEnded(&s)
 	case UsageRateSet, UsageReported:
 		a.checkUsage(&s)
 	case Digested:

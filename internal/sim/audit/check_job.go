@@ -18,6 +18,7 @@ type auditedJob struct {
 	inside    bool             // its tasks run inside allocs
 	isRun     bool             // it was made by a schedule, and may wait for another run
 	schedule  *auditedSchedule // nil: it has none
+	flow      *auditedFlow     // nil: it is none
 }
 
 // checkJob checks P1 and P2.
@@ -49,6 +50,11 @@ func (a *Auditor) checkJob(s *Event) {
 	}
 	j.shown = j.shown || s.Type == IDShown
 	j.inside = j.inside || s.Inside != 0
+	if s.Flow != nil && j.flow == nil {
+		j.flow = &auditedFlow{FlowTerms: s.Flow, jobs: map[flowPart]roost.JobID{},
+			outcomes: make([]nodeOutcome, len(s.Flow.Nodes)), attempts: make([]roost.AttemptNumber, len(s.Flow.Nodes)),
+			changed: s.At}
+	}
 	if s.Schedule != nil {
 		j.schedule = &auditedSchedule{ScheduleTerms: *s.Schedule, runs: map[int64]roost.JobID{}, decided: s.At}
 	}

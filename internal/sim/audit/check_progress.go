@@ -25,6 +25,7 @@ func (a *Auditor) checkProgress(at time.Duration) {
 	a.checkUpdates(at)
 	a.checkSurplus(at)
 	a.checkSchedules(at)
+	a.checkFlows(at)
 	a.checkReadyNames(at)
 	a.checkCharges(at)
 	waits := a.waitingTasks(at)
@@ -52,8 +53,8 @@ func (a *Auditor) checkProgress(at time.Duration) {
 // since when they wait.
 func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 	for _, j := range a.jobs {
-		if !j.shown || j.inside || j.isRun || j.schedule != nil { // which wait for something else than machines
-			continue
+		if !j.shown || j.inside || j.isRun || j.schedule != nil || j.flow != nil {
+			continue // they wait for something else than machines
 		}
 		for i := range j.tasks {
 			t, id := &j.tasks[i], j.id.Task(i)

@@ -101,6 +101,7 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 	case RecordLost: // the task may complete again, and need not remember a hold or removal
 		t.removed, t.toBeRemoved, t.completed, t.service = false, false, 0, auditedRestarts{}
 		j.disturbSchedule(s)
+		j.disturbFlow()
 		if j.service != nil {
 			j.service.recordLost, j.service.moving = true, false
 		}
@@ -108,6 +109,7 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
 		t.service = auditedRestarts{stopping: t.assigned}
 		j.disturbSchedule(s)
+		j.disturbFlow()
 	case Released:
 		j.disturbSchedule(s)
 		t.held, t.service = false, auditedRestarts{stopping: t.service.stopping}

@@ -104,10 +104,17 @@ const (
 	// the tasks of a service are to get this revision [Job Revision Digest: of its ad,
 	// Tasks]
 	RevisionSet
-	RunDecided  // an instant of a schedule is recorded to have its run [Job Instant Of: the run]
-	RunSkipped  // instants up to that one are recorded to have none [Job Instant Detail]
-	NamesServed // a collector begins to serve names, and has none [Node]
-	NamesGone   // a collector serves none any more [Node]
+	RunDecided // an instant of a schedule is recorded to have its run [Job Instant Of: the run]
+	RunSkipped // instants up to that one are recorded to have none [Job Instant Detail]
+	// the job of a part of a flow is on disk [Job Key Tasks Resources Of: the flow,
+	// Index: the node, Attempt: of the node]
+	FlowPartStored
+	// an attempt of a node is recorded to have begun [Job Index Attempt Of: its job]
+	FlowPartBegun
+	FlowPartEnded // one has ended [Job Index Attempt Code]
+	FlowEnded     // a flow has ended by itself [Job Code]
+	NamesServed   // a collector begins to serve names, and has none [Node]
+	NamesGone     // a collector serves none any more [Node]
 	// the name of a task points to an attempt from now on, or to none [Node: the
 	// collector, Job Index Attempt: 0 for none, Detail: the state of the attempt there]
 	NameSet
@@ -147,6 +154,7 @@ type Event struct {
 	Of        roost.JobID
 	Instant   int64 // unix seconds
 	Schedule  *ScheduleTerms
+	Flow      *FlowTerms // of SubmissionStored: the job is a flow
 	Submitter string
 	Amount    float64
 	Code      int32
@@ -298,6 +306,21 @@ func (s *Event) serviceText() string {
 		return fmt.Sprintf("job %v: %v is its run of %s", s.Job, s.Of, instantText(s.Instant))
 	case RunSkipped:
 		return fmt.Sprintf("job %v: it has no run of %s: %s", s.Job, instantText(s.Instant), s.Detail)
+	}
+	return s.flowText()
+}
+
+// flowText is String for events about flows.
+func (s *Event) flowText() string {
+	switch s.Type {
+	case FlowPartStored:
+		return fmt.Sprintf("%s: %v is on disk, attempt %d of node %d of %v", s.Node, s.Job, s.Attempt, s.Index, s.Of)
+	case FlowPartBegun:
+		return fmt.Sprintf("job %v: attempt %d of node %d has begun, with %v", s.Job, s.Attempt, s.Index, s.Of)
+	case FlowPartEnded:
+		return fmt.Sprintf("job %v: attempt %d of node %d has ended with %d", s.Job, s.Attempt, s.Index, s.Code)
+	case FlowEnded:
+		return fmt.Sprintf("job %v: the flow has ended with %d", s.Job, s.Code)
 	}
 	return s.nameText()
 }

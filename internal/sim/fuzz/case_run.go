@@ -126,6 +126,7 @@ func (r *caseRun) poolConfig() pool.SimulationConfig {
 		if j.Schedule != nil {
 			j.Schedule.addTo(&p, r.clocksAreRight(j))
 		}
+		p.Flow = j.Flow
 		cfg.Jobs = append(cfg.Jobs, p)
 		for _, a := range j.Actions {
 			cfg.Actions = append(cfg.Actions, a.poolAction(j.At+a.Delay, i))
@@ -141,7 +142,7 @@ func (j *CaseJob) poolJob(faultsEnd time.Duration) pool.JobConfig {
 	ad.SetInt(roost.AttrRequestMemory, int64(j.resources().Memory/roost.MiB))
 	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
 	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
-	if j.Service == nil && int(j.Length/time.Second)%conditionsEvery == 0 {
+	if j.Service == nil && j.Code == 0 && int(j.Length/time.Second)%conditionsEvery == 0 {
 		addConditions(ad)
 	}
 	p := pool.JobConfig{
@@ -155,7 +156,8 @@ func (j *CaseJob) poolJob(faultsEnd time.Duration) pool.JobConfig {
 	return p
 }
 
-// conditionsEvery is which part of the jobs has conditions.
+// conditionsEvery is which part of the jobs has conditions. None of them fails: a
+// task that does so once more is separated from a machine, which may be the only one.
 const conditionsEvery = 4
 
 // addConditions gives a job conditions: a task that starts again is held once, and soon

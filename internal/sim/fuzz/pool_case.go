@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/faults"
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
@@ -61,9 +62,10 @@ type CaseJob struct {
 	// the same key, as from a client that got no answer
 	ResubmitAfter time.Duration
 	Actions       []UserAction
-	Service       *CaseService  // nil: its tasks end by themselves
-	Schedule      *CaseSchedule // nil: it has none
-	IsAlloc       bool          // its tasks are allocs, which hold what they have until they are removed
+	Service       *CaseService     // nil: its tasks end by themselves
+	Schedule      *CaseSchedule    // nil: it has none
+	Flow          *audit.FlowTerms // nil: it is none; otherwise each node runs such a job
+	IsAlloc       bool             // its tasks are allocs, which hold what they have until they are removed
 	// above 0: its tasks run inside the alloc set of that number, and anywhere else if
 	// there is none in the case
 	Inside   int
@@ -240,6 +242,7 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	c.drawDrains(faults.NewRand(seed ^ drainStream))
 	cron := faults.NewRand(seed ^ scheduleStream)
 	c.drawScheduled(cron)
+	c.drawFlow(faults.NewRand(seed ^ flowStream))
 	cell := faults.NewRand(seed ^ cellStream)
 	c.drawCellQueue(cell, s.Members)
 	w := faults.DrawLimits{Nodes: c.Nodes(), Failpoints: Failpoints, Kinds: s.drawableKinds(), From: 2 * time.Second,
@@ -256,6 +259,7 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	if slices.Contains(w.Kinds, faults.ClockStep) {
 		c.swingClocks(cron)
 	}
+	c.dropDamagedFlow()
 	return c
 }
 
@@ -289,6 +293,9 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 		j.ResubmitAfter = r.SkewedDuration(10*time.Millisecond, c.FaultsEnd/2)
 	}
 	j.Actions = drawActions(r, c.FaultsEnd-j.At)
+	if slices.ContainsFunc(j.Actions, func(a UserAction) bool { return a.Verb == Release }) {
+		j.Tries = 0 // a release has failures counted anew
+	}
 	return j
 }
 

@@ -96,6 +96,9 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 		if j.Schedule != nil {
 			text += j.Schedule.text()
 		}
+		if j.Flow != nil {
+			text += flowText(j.Flow)
+		}
 		if j.IsAlloc {
 			text += "; as an alloc set"
 		}

@@ -175,6 +175,9 @@ func (s *starterProcess) run(a roost.AttemptID, program *wire.Program) {
 	s.job, s.health = job, wire.HealthState_HEALTH_STATE_STARTING
 	of := &m.pool.cfg.Jobs[job]
 	s.remaining, s.code = of.runtimeAndCode(a.Task.Index, a.Attempt)
+	if of.Flow != nil {
+		s.code = flowCode(of.Flow, program.GetArguments())
+	}
 	s.output = of.Output
 	s.version++
 	s.scheduleDue(m.pool.rand.Between(m.pool.cfg.Times.Start, m.pool.cfg.Times.StartMax), dueBegin)

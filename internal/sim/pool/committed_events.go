@@ -23,11 +23,14 @@ type jobReporter struct {
 	// by sequence number: index of the job in the config, of jobs with schedules, those
 	// that have left the queue too
 	scheduled map[uint64]int
+	flows     map[uint64]int  // likewise of flows
+	parts     map[uint64]bool // by sequence number: jobs of parts of flows
 }
 
 func newJobReporter(p *Pool, name string, state func() *queue.Queue) jobReporter {
 	return jobReporter{sim: p, queueName: name, state: state, jobs: map[uint64]int{},
-		ended: map[uint64]map[int]bool{}, removing: map[uint64]bool{}, scheduled: map[uint64]int{}}
+		ended: map[uint64]map[int]bool{}, removing: map[uint64]bool{}, scheduled: map[uint64]int{},
+		flows: map[uint64]int{}, parts: map[uint64]bool{}}
 }
 
 // reportCommitted reports durable events to the observer, and counts ended tasks.
@@ -69,6 +72,8 @@ func (s *jobReporter) reportCommitted(events []queue.JobEvent) {
 		case queue.Ticked:
 			s.sim.observe(audit.Event{Type: audit.RunDecided, Job: id, Instant: e.Instant,
 				Of: roost.JobID{Seq: e.Run, Host: s.queueName}})
+		case queue.FlowAdvanced:
+			s.reportFlow(id, &e)
 		case queue.TickSkipped:
 			s.sim.observe(audit.Event{Type: audit.RunSkipped, Job: id, Instant: e.Instant, Detail: e.Reason})
 		case queue.Purged:
@@ -76,6 +81,7 @@ func (s *jobReporter) reportCommitted(events []queue.JobEvent) {
 			delete(s.ended, e.Job)
 			delete(s.jobs, e.Job)
 			delete(s.removing, e.Job)
+			delete(s.parts, e.Job)
 		}
 	}
 }

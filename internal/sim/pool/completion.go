@@ -16,6 +16,10 @@ func (s *jobReporter) submissionStored(id roost.JobID, sub *queue.SubmittedJob) 
 		s.runStored(id, sub, by, instant)
 		return
 	}
+	if p, ok := queue.FlowPartOfKey(sub.Key); ok {
+		s.partStored(id, sub, p)
+		return
+	}
 	_, text, _ := strings.Cut(sub.Key[strings.LastIndex(sub.Key, "job "):], " ")
 	i, err := strconv.Atoi(text)
 	if err != nil {
@@ -23,6 +27,9 @@ func (s *jobReporter) submissionStored(id roost.JobID, sub *queue.SubmittedJob) 
 	}
 	if s.jobs[id.Seq] = i; s.sim.cfg.Jobs[i].Schedule != nil {
 		s.scheduled[id.Seq] = i
+	}
+	if s.sim.cfg.Jobs[i].Flow != nil {
+		s.flows[id.Seq] = i
 	}
 	u := &s.sim.users[i]
 	if !u.stored {
@@ -34,7 +41,8 @@ func (s *jobReporter) submissionStored(id roost.JobID, sub *queue.SubmittedJob) 
 	}
 	st, _ := s.state().Status(id.Seq)
 	s.sim.observe(audit.Event{Type: audit.SubmissionStored, Node: s.queueName, Key: sub.Key, Job: id, Tasks: sub.Count,
-		Resources: st.Resources, Inside: uint64(s.sim.cfg.Jobs[i].InsideOf), Schedule: s.sim.cfg.Jobs[i].Schedule})
+		Resources: st.Resources, Inside: uint64(s.sim.cfg.Jobs[i].InsideOf), Schedule: s.sim.cfg.Jobs[i].Schedule,
+		Flow: s.sim.cfg.Jobs[i].Flow})
 	if terms := s.sim.cfg.Jobs[i].Service; terms != nil {
 		u.environment, u.size, u.count, u.extra = terms.Environment, st.Resources, sub.Count, 0
 		s.sim.observe(audit.Event{Type: audit.ServiceStored, Job: id, Service: terms})
@@ -76,6 +84,10 @@ func (s *jobReporter) taskEnded(id roost.JobID, index int, code int32) {
 	}
 	if st.Task.State == roost.Removed {
 		s.sim.observe(audit.Event{Type: audit.Removed, Job: id, Index: index})
+		return
+	}
+	if s.isFlow(id) {
+		s.reportFlowEnded(id, st)
 		return
 	}
 	a := roost.AttemptID{Task: t, Attempt: st.Task.Attempt}

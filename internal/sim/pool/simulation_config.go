@@ -78,6 +78,7 @@ type JobConfig struct {
 	EarlyEnds int
 	Service   *audit.ServiceTerms  // of a service: what Spec says of it, for the observer
 	Schedule  *audit.ScheduleTerms // of a job with a schedule: what Spec says of it, for the observer
+	Flow      *audit.FlowTerms     // of a flow: Spec is the job of each of its nodes
 	Health    *HealthModel         // of a service with checks
 	Load      *LoadModel           // of a service whose number of tasks follows its load
 	Output    bool                 // its tasks write output that must be fetched

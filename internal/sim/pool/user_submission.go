@@ -81,6 +81,9 @@ func (p *Pool) submitSpec(i int) queue.SubmitSpec {
 	}
 	spec.Ad.Delete(roost.AttrScript)
 	spec.Ad.Delete(roost.AttrScriptFile)
+	if terms := p.cfg.Jobs[i].Flow; terms != nil {
+		return flowSpec(terms, spec)
+	}
 	return spec
 }
 
