@@ -41,6 +41,7 @@ type Job struct {
 	Service        *Service          `json:"service,omitempty"`
 	Alloc          *Alloc            `json:"alloc,omitempty"`
 	InAlloc        *InAlloc          `json:"in_alloc,omitempty"`
+	Flow           *FlowProgress     `json:"flow,omitempty"`
 }
 
 // RunNow is how a request to run a job now, out of turn, stands.
@@ -122,6 +123,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
 		Service: ServiceOf(s.GetService()),
 		Alloc:   AllocOf(s.GetAlloc()), InAlloc: inAllocOf(s.GetInside()),
+		Flow:      FlowProgressOf(s.GetFlow()),
 		Transfers: FileTransfersOf(s),
 	}
 	if r.Counts == nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/web/view"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // reader is Chromium with the pages of a web daemon. It records dialogs and what its
@@ -235,6 +236,8 @@ func (r *reader) checkLinks(path string, links []string) {
 func (f *fakeSchedd) markTexts() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.flow = []*wire.FlowNode{{Name: hostileMark, State: "failed", Reason: hostileMark, Kind: hostileMark,
+		Children: []string{hostileMark}}, {Name: "b", State: hostileMark, Job: hostileMark}}
 	f.text, f.hostile = hostileMark, &hostileText{payloads: payloads()}
 	f.ads = []string{`[Name = "n1"; State = "Unclaimed"; TotalCpus = 4; Cpus = 4; Rack = "` + hostileMark +
 		`"; Note = "` + hostileMark + `"; OwnerBusyReason = "` + hostileMark + `"]`,
@@ -309,7 +312,7 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
-		"/nodes", "/nodes/{node}", "/secrets", "/cron", "/packages", "/packages/{name}",
+		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/packages", "/packages/{name}",
 		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {

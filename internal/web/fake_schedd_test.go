@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting/query"
@@ -75,6 +77,8 @@ type fakeSchedd struct {
 	sets []*wire.CellRequest // changes of what administrators keep; ann is the only one
 
 	inside *wire.AllocStatus // inside its job, which is an alloc set then
+
+	flow []*wire.FlowNode // the nodes of its job, which is a flow then
 
 	hostile *hostileText // what it puts into its replies, if that is set
 }
@@ -202,13 +206,31 @@ func (f *fakeSchedd) job() *wire.JobStatus {
 	if now := f.state.Load(); now != nil {
 		state = *now
 	}
-	return &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
+	s := &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
 		Brief: f.text, Node: f.text, State: state, Tasks: 1, Counts: map[string]uint32{state: 1},
 		Submitted: 1e18, Ad: cmp.Or(f.ad, `[JobName = "x"]`), Place: 1, SuspendedBy: f.text, Dumpable: f.text,
 		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
 			Denied: f.text},
 		Alloc: f.inside,
 		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}
+	if f.flow != nil {
+		s.Flow = &wire.FlowProgress{Phase: "running", Nodes: uint32(len(f.flow)), States: map[string]uint32{},
+			Failures: []*wire.FlowFailure{{Node: f.text, Reason: f.text}}}
+		for _, n := range f.flow {
+			s.Flow.States[n.GetState()]++
+		}
+	}
+	return s
+}
+
+func (f *fakeSchedd) ListFlowNodes(q *wire.FlowNodesRequest, to grpc.ServerStreamingServer[wire.FlowNodes]) error {
+	m := &wire.FlowNodes{}
+	for _, n := range f.flow {
+		if len(q.GetStates()) == 0 || slices.Contains(q.GetStates(), n.GetState()) {
+			m.Nodes = append(m.Nodes, proto.Clone(n).(*wire.FlowNode))
+		}
+	}
+	return to.Send(m)
 }
 
 // hiddenJob is a job of which the schedd sends no row, and no error.

@@ -80,6 +80,9 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 	tasks := []route.Param{{Name: "state", Description: "only tasks in this state; may be repeated"},
 		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 		{Name: "from", Description: "only tasks from this index on"}}
+	nodes := []route.Param{{Name: "state", Description: "only nodes in this state; may be repeated"},
+		{Name: "node", Description: "only nodes of this name; may be repeated"},
+		{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"}}
 	windows := []route.Param{{Name: "windows", Description: "at most this many, 1 to 2000; of more, neighbours are " +
 		"joined"}}
 	logs := []route.Param{{Name: "offset", Description: "bytes to leave out at the beginning"},
@@ -110,6 +113,9 @@ func jobRoutes(cursors *view.Cursors) []route.Route {
 		{Method: "GET", Pattern: "/v1/jobs/{id}/dependencies", Page: "/jobs/{id}/dependencies",
 			Template: "dependencies", Summary: "what a job waits for and what waits for it, at any distance",
 			Rights: route.ReadScope, Class: route.Expensive, View: view.ShowDependencies, Reply: document.JobGraph{}},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/flow", Page: "/jobs/{id}/flow", Template: "flow",
+			Summary: "a flow, and its nodes", Rights: route.ReadScope, Class: route.Expensive, Query: nodes,
+			View: view.ShowFlow, Reply: document.FlowNodes{}, Rows: "nodes"},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/usage", Page: "/jobs/{id}/usage", Template: "job_usage",
 			Summary: "what the tasks of a job used over time, together", Rights: route.ReadScope,
 			Class: route.Expensive, Query: windows, View: view.ShowJobUsage, Reply: view.JobUsage{}, Rows: "windows"},

@@ -135,7 +135,7 @@ func TestW12SameAnswer(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("bob")
 	for _, path := range []string{"/v1/jobs/%s", "/v1/jobs/%s/tasks", "/v1/jobs/%s/definition",
-		"/v1/jobs/%s/dependencies", "/jobs/%s"} {
+		"/v1/jobs/%s/dependencies", "/v1/jobs/%s/flow", "/jobs/%s"} {
 		first := w.do(as(w.request("GET", fmt.Sprintf(path, "77.n1"), ""), cookie))
 		for _, id := range []string{"78", hiddenJob[:2]} {
 			w.forgetLimits()

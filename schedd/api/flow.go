@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -221,7 +222,8 @@ type flowCalls struct {
 // flowNodesOfMessage is how many nodes the loop lists at once.
 const flowNodesOfMessage = 2048
 
-// ListFlowNodes lists the nodes of a flow in the queue, in the order of the flow.
+// ListFlowNodes lists the nodes of a flow, in their order there. The flow is in the queue
+// or in the history.
 func (f *flowCalls) ListFlowNodes(req *wire.FlowNodesRequest, stream grpc.ServerStreamingServer[wire.FlowNodes]) error {
 	ctx := stream.Context()
 	if _, err := f.checkCaller(ctx); err != nil {
@@ -231,20 +233,32 @@ func (f *flowCalls) ListFlowNodes(req *wire.FlowNodesRequest, stream grpc.Server
 	if err != nil {
 		return fmt.Errorf("flow %q: %w: %w", req.GetId(), roost.Invalid, err)
 	}
+	var past *queue.Queue // of a flow in the history: itself alone
 	for first, more := graph.NodeID(0), true; more; {
 		m := &wire.FlowNodes{}
-		seen := 0
-		aerr := f.view.loop.CallLoop(ctx, func(time.Time) {
-			first, more, err = f.view.queue.FlowNodes(id.Seq, first, func(n queue.FlowNode) bool {
+		seen, from := 0, first
+		list := func(of *queue.Queue) {
+			first, more, err = of.FlowNodes(id.Seq, from, func(n queue.FlowNode) bool {
 				if wantsNode(req, &n) {
 					m.Nodes = append(m.Nodes, flowNode(&n))
 				}
 				seen++
 				return seen < flowNodesOfMessage
 			})
-		})
-		if aerr != nil {
-			return aerr
+		}
+		if past == nil {
+			if lerr := f.view.loop.CallLoop(ctx, func(time.Time) { list(f.view.queue) }); lerr != nil {
+				return lerr
+			}
+		}
+		if past == nil && errors.Is(err, roost.NotFound) {
+			var herr error
+			if past, _, herr = f.view.history.Job(id.Seq); herr != nil {
+				return err
+			}
+		}
+		if past != nil {
+			list(past)
 		}
 		if err != nil {
 			return err

@@ -180,11 +180,9 @@ func statusDocument(s *scheddapi.JobStatus, nodes []*scheddapi.FlowNode, withNod
 	}
 	d["failures"] = failures
 	if withNodes {
-		list := []frame.JSONDocument{}
+		list := []document.FlowNode{}
 		for _, n := range nodes {
-			list = append(list, frame.JSONDocument{"name": n.GetName(), "kind": n.GetKind(), "state": n.GetState(),
-				"attempt": n.GetAttempt(), "retries": n.GetRetries(), "job": n.GetJob(), "reason": n.GetReason(),
-				"children": append([]string{}, n.GetChildren()...)})
+			list = append(list, document.FlowNodeOf(n))
 		}
 		d["node_list"] = list
 	}

@@ -19,9 +19,81 @@ const (
 // graphPlace is the upper left corner of a job in a graph.
 type graphPlace struct{ x, y int }
 
+// graphNode is what is drawn of a job, or of a node of a flow.
+type graphNode struct {
+	name, line, title string
+	class             string
+	link              string // empty: it leads nowhere
+}
+
 // drawGraph draws the dependencies of jobs from left to right. Each job is a link to its
 // page.
 func drawGraph(g document.JobGraph) template.HTML {
+	return drawNodes(g, "dependencies of job "+g.Job.ID, func(j document.GraphJob) graphNode {
+		n := graphNode{name: j.Name, class: stateClass(j.State), link: "/jobs/" + url.PathEscape(j.ID)}
+		if j.State == "" {
+			n.class, n.name = "unknown", "not shown"
+		}
+		if j.ID == g.Job.ID {
+			n.class += " own"
+		}
+		n.title, n.line = strings.TrimSpace(j.ID+" "+n.name+" "+j.State), strings.TrimSpace(j.ID+"  "+j.State)
+		return n
+	})
+}
+
+// drawFlow draws the nodes of a flow. Each is a link to the page of its job.
+func drawFlow(f document.FlowNodes) template.HTML {
+	nodes := map[string]document.FlowNode{}
+	for _, n := range f.Nodes {
+		nodes[n.Name] = n
+	}
+	return drawNodes(f.Graph(), "nodes of flow "+f.Job.ID, func(j document.GraphJob) graphNode {
+		of := nodes[j.ID]
+		n := graphNode{name: of.Name, class: flowClass(of.State), line: of.State, title: of.Name + " " + of.State}
+		if of.Reason != "" {
+			n.title += ": " + of.Reason
+		}
+		if of.Attempt > 0 {
+			n.line += fmt.Sprintf("  attempt %d", of.Attempt+1)
+		}
+		if of.Job != "" {
+			n.link = "/jobs/" + url.PathEscape(of.Job)
+		}
+		return n
+	})
+}
+
+// flowClass is the class that the style sheet has for the state of a node.
+func flowClass(state string) string {
+	switch state {
+	case "done":
+		return "completed"
+	case "pre", "job", "post":
+		return "running"
+	case "failed":
+		return "failed"
+	case "futile":
+		return "removed"
+	}
+	return "idle"
+}
+
+// flowParts are the nodes of a flow by state, for a bar.
+func flowParts(states map[string]uint32) (parts []BarPart) {
+	for _, s := range []struct{ state, class string }{{"done", "fill-ok"}, {"failed", "fill-bad"},
+		{"pre", "fill-running"}, {"job", "fill-running"},
+		{"post", "fill-running"}, {"pre-ready", "fill-warn"}, {"job-ready", "fill-warn"},
+		{"post-ready", "fill-warn"}, {"waiting", "fill-idle"}, {"futile", "fill-free"}} {
+		if n := states[s.state]; n > 0 {
+			parts = append(parts, BarPart{float64(n), s.class, fmt.Sprintf("%d %s", n, s.state)})
+		}
+	}
+	return parts
+}
+
+// drawNodes draws a graph from left to right.
+func drawNodes(g document.JobGraph, label string, of func(document.GraphJob) graphNode) template.HTML {
 	places, rows, columns, longest := map[string]graphPlace{}, map[int]int{}, 0, 0
 	for _, j := range g.Jobs {
 		places[document.PlainJobID(j.ID)] = graphPlace{graphMargin + j.Column*(graphNodeWidth+graphGapX),
@@ -33,7 +105,7 @@ func drawGraph(g document.JobGraph) template.HTML {
 	height := longest*(graphNodeHeight+graphGapY) - graphGapY + 2*graphMargin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="graph" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`, width,
-		height, width, height, template.HTMLEscapeString("dependencies of job "+g.Job.ID))
+		height, width, height, template.HTMLEscapeString(label))
 	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" ` +
 		`orient="auto"><path class="head" d="M0 0 8 4 0 8z"/></marker></defs>`)
 	for _, d := range g.Dependencies {
@@ -45,28 +117,24 @@ func drawGraph(g document.JobGraph) template.HTML {
 			edgePath(places[d.From], places[d.To]), template.HTMLEscapeString(d.To+" "+d.Type+" "+d.From))
 	}
 	for _, j := range g.Jobs {
-		drawGraphJob(&b, j, places[document.PlainJobID(j.ID)], j.ID == g.Job.ID)
+		drawGraphNode(&b, of(j), places[document.PlainJobID(j.ID)])
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
 
-// drawGraphJob draws a job of a graph. own says that the graph is that job's.
-func drawGraphJob(b *strings.Builder, j document.GraphJob, at graphPlace, own bool) {
-	class, name := stateClass(j.State), j.Name
-	if j.State == "" {
-		class, name = "unknown", "not shown"
+func drawGraphNode(b *strings.Builder, n graphNode, at graphPlace) {
+	if n.link != "" {
+		fmt.Fprintf(b, `<a href="%s">`, template.HTMLEscapeString(n.link))
 	}
-	if own {
-		class += " own"
-	}
-	fmt.Fprintf(b, `<a href="/jobs/%s"><title>%s</title><g class="job %s">`,
-		template.HTMLEscapeString(url.PathEscape(j.ID)),
-		template.HTMLEscapeString(strings.TrimSpace(j.ID+" "+name+" "+j.State)), class)
+	fmt.Fprintf(b, `<g class="job %s"><title>%s</title>`, n.class, template.HTMLEscapeString(n.title))
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="7"/>`, at.x, at.y, graphNodeWidth, graphNodeHeight)
-	fmt.Fprintf(b, `<text x="%d" y="%d" class="name">%s</text><text x="%d" y="%d">%s</text></g></a>`, at.x+12, at.y+19,
-		template.HTMLEscapeString(cutText(name, 19)), at.x+12, at.y+36,
-		template.HTMLEscapeString(cutText(strings.TrimSpace(j.ID+"  "+j.State), 26)))
+	fmt.Fprintf(b, `<text x="%d" y="%d" class="name">%s</text><text x="%d" y="%d">%s</text></g>`, at.x+12, at.y+19,
+		template.HTMLEscapeString(cutText(n.name, 19)), at.x+12, at.y+36,
+		template.HTMLEscapeString(cutText(n.line, 26)))
+	if n.link != "" {
+		b.WriteString("</a>")
+	}
 }
 
 // edgeClass is the kind of a dependency: on success, on failure, or on neither.

@@ -38,8 +38,9 @@ func functions(zone *time.Location) template.FuncMap {
 		"reason": waitReasonText, "waiting": waitingTasks,
 		"chart":  func(c chart.Chart) template.HTML { return drawChart(c, zone) },
 		"length": stepText,
-		"graph":  drawGraph,
-		"later":  laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
+		"graph":  drawGraph, "flowgraph": drawFlow, "flowparts": flowParts, "flowclass": flowClass,
+		"flowstates": document.FlowStates,
+		"later":      laterText, "few": fewOf, "worked": drawTimeline, "newest": newestOf,
 	}
 }
 
