@@ -51,7 +51,7 @@ func showFlows(c *frame.Invocation, args []string) error {
 	documents := []frame.JSONDocument{}
 	for i, s := range list {
 		var nodes []*scheddapi.FlowNode
-		if withNodes && !document.IsFinal(s) {
+		if withNodes {
 			if nodes, err = flowNodes(c, s.GetId()); err != nil {
 				return err
 			}

@@ -87,10 +87,6 @@ func printRescue(c *frame.Invocation, args []string) error {
 	if err != nil {
 		return err
 	}
-	if document.IsFinal(s) {
-		return frame.WithHint(frame.KindErrorf(roost.Finished, "%s has ended, and its nodes are in the history",
-			s.GetId()), "roost retry "+s.GetId()+" goes on with the nodes that are not done")
-	}
 	nodes, err := flowNodes(c, s.GetId())
 	if err != nil {
 		return err
