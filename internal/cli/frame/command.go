@@ -40,7 +40,9 @@ type Command struct {
 
 // IsLink reports whether the command is one of another batch system. People call it by
 // its own name: a link of that name leads to a program of Roost.
-func (c *Command) IsLink() bool { return c.Group == GroupPBS || c.Group == GroupCondor }
+func (c *Command) IsLink() bool {
+	return c.Group == GroupPBS || c.Group == GroupCondor || c.Group == GroupSlurm
+}
 
 // Example is a command line for the help, and what it does.
 type Example struct{ Line, Description string }
@@ -55,12 +57,13 @@ const (
 	GroupAdmin  = "Administer the pool"
 	GroupPBS    = "PBS commands"
 	GroupCondor = "HTCondor commands"
+	GroupSlurm  = "Slurm commands"
 	GroupMore   = "More"
 )
 
 func commandGroups() []string {
 	return []string{GroupRun, GroupSee, GroupChange, GroupOwner, GroupPool, GroupAdmin, GroupPBS,
-		GroupCondor, GroupMore}
+		GroupCondor, GroupSlurm, GroupMore}
 }
 
 // JSONFlag is the flag --json.
