@@ -1,10 +1,10 @@
 // Package getopt reads command lines as getopt_long(3) of glibc does, for the commands of
 // Slurm.
 //
-// Options and operands may be in any order. A long option may be written as "--name=value",
-// "--name value" or by an unambiguous prefix of its name, a short one as "-n5" or "-n 5",
-// and several short ones in one word. A word "--" ends the options. The errors have the
-// words of glibc, because programs compare them.
+// Options and operands may be in any order. A long option may be written as
+// "--name=value", "--name value" or by an unambiguous prefix of its name, a short one as
+// "-n5" or "-n 5", and several short ones in one word. A word "--" ends the options. The
+// errors have the words of glibc, because programs compare them.
 package getopt
 
 import (
