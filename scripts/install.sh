@@ -11,6 +11,10 @@ install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotia
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
 for q in $PBS_LOCAL; do ln -sf roost-q "$to/bin/$q"; done
 
+for wheel in bin/roost-*.whl; do
+	[ ! -e "$wheel" ] || install -D -m 644 "$wheel" "$to/share/roost/$(basename "$wheel")"
+done
+
 for page in man/*.[1-8]; do
 	install -D -m 644 "$page" "$to/share/man/man${page##*.}/$(basename "$page")"
 done

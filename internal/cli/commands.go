@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/nodeaccess"
 	"github.com/roost-batch/roost/internal/cli/pbs"
 	"github.com/roost-batch/roost/internal/cli/pbs/jobnodes"
+	"github.com/roost-batch/roost/internal/cli/pipe"
 	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/cli/progressbar"
 	"github.com/roost-batch/roost/internal/cli/storedfiles"
@@ -91,6 +92,7 @@ func administratorEntries() []frame.CommandEntry {
 		}),
 		frame.Entry("classad", classad.Command), frame.Entry("completion", completionCommand),
 		frame.Entry("version", versionCommand), frame.Entry("words", wordsCommand),
+		frame.Entry("api", pipe.Command),
 	}
 }
 

@@ -206,6 +206,7 @@ func packageOrders() []packageOrder {
 		{"internal/roles/noderoles", false},
 		{"internal/cli/frame", false},
 		{"internal/cli/nodeaccess", false},
+		{"internal/cli/pipe", false},
 		{"internal/cli/clitest", false},
 		{"internal/cli/admin", false},
 		{"internal/cli/pool", false},
