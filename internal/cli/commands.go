@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pipe"
 	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/cli/progressbar"
+	"github.com/roost-batch/roost/internal/cli/slurm/reports"
 	"github.com/roost-batch/roost/internal/cli/storedfiles"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/cli/translation"
@@ -70,7 +71,8 @@ func entries() []frame.CommandEntry {
 		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
 		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
 	}
-	return slices.Concat(all, administratorEntries(), pbsEntries(), condorEntries(), daemonEntries())
+	return slices.Concat(all, administratorEntries(), pbsEntries(), condorEntries(), reports.Entries(),
+		daemonEntries())
 }
 
 // administratorEntries are the commands of administrators, and what belongs to no group.

@@ -56,7 +56,8 @@ func TestScripts(t *testing.T) {
 		"pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
 		"pbs_hostn", "condor_dag_checker", "condor_submit_dag", "condor_submit", "condor_q",
 		"condor_history", "condor_rm",
-		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait"} {
+		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait",
+		"squeue", "scontrol"} {
 		to := program
 		if frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"

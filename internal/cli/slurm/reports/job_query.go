@@ -1,0 +1,209 @@
+package reports
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/slurm/hostlist"
+	"github.com/roost-batch/roost/internal/slurm/records"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
+)
+
+// jobID is an id on a command line: "12", "12_3" or "12_[1-4,7]".
+type jobID struct {
+	number  uint64
+	indexes []string // of an array; none: all of it
+	step    string   // "batch" of "12.batch"
+}
+
+// parseJobID reads an id.
+func parseJobID(text string) (id jobID, ok bool) {
+	text, id.step, _ = strings.Cut(text, ".")
+	number, index, isTask := strings.Cut(text, "_")
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || number[0] < '0' || number[0] > '9' || n == 0 {
+		return id, false
+	}
+	if id.number = n; !isTask {
+		return id, true
+	}
+	index, _, _ = strings.Cut(index, "%")
+	if strings.HasPrefix(index, "[") && !strings.HasSuffix(index, "]") {
+		index += "]"
+	}
+	indexes, err := hostlist.Expand("[" + strings.Trim(index, "[]") + "]")
+	id.indexes = indexes
+	return id, err == nil
+}
+
+// selectors are the names by which the schedd knows what the id names.
+func (id jobID) selectors() []string {
+	number := strconv.FormatUint(id.number, 10)
+	if len(id.indexes) == 0 {
+		return []string{number}
+	}
+	all := make([]string, len(id.indexes))
+	for i, index := range id.indexes {
+		all[i] = number + "[" + index + "]"
+	}
+	return all
+}
+
+// splitIDs cuts a list of ids at its commas outside of brackets.
+func splitIDs(text string) (ids []string) {
+	depth, start := 0, 0
+	for i, r := range text + "," {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case (r == ',' || r == ' ') && depth <= 0:
+			if i > start {
+				ids = append(ids, text[start:i])
+			}
+			start = i + 1
+		}
+	}
+	return ids
+}
+
+// includes reports whether a job is what the id names, or a part of it.
+func (id jobID) includes(j *records.Job) bool {
+	return id.number == j.Number && (len(id.indexes) == 0 || j.IsTask && slices.Contains(id.indexes, j.Indexes))
+}
+
+// jobQuery is which jobs are asked for.
+type jobQuery struct {
+	ids      []jobID
+	users    []string
+	ended    bool  // also jobs that have ended
+	since    int64 // those since then only, unix nanoseconds; 0: all
+	each     bool  // tasks of arrays that wait are rows of their own
+	ads      bool
+	script   bool // the ads have the script, too
+	unlisted int  // ids that stand for nothing, after the query
+}
+
+// find asks the schedd for jobs. It asks once more if there are arrays of which tasks run
+// or have ended.
+func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
+	node, err := c.ServerName()
+	if err != nil {
+		return nil, err
+	}
+	req := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true, History: q.ended, Owners: q.users,
+		Ads: q.ads, Attributes: records.Attributes(), Since: q.since}
+	for _, id := range q.ids {
+		if s := strconv.FormatUint(id.number, 10); !slices.Contains(req.Selection.Selectors, s) {
+			req.Selection.Selectors = append(req.Selection.Selectors, s)
+		}
+	}
+	if len(q.ids) > 0 {
+		req.Since = 0
+	}
+	if q.script {
+		req.Attributes = append(req.Attributes, roost.AttrScript)
+	}
+	rows, missing, err := c.QueryPool(node, req)
+	if err == nil {
+		err = frame.UnreachableError(missing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var jobs []*records.Job
+	tasks := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true, Tasks: true, History: q.ended,
+		Owners: q.users, Ads: q.ads, Attributes: req.Attributes}
+	for _, s := range rows {
+		switch {
+		case s.GetRefused() != nil:
+			q.unlisted++
+			continue
+		case !records.IsArray(s):
+			jobs = append(jobs, records.NewJob(s))
+			continue
+		}
+		if s.GetRemaining() != "" && !q.each {
+			jobs = append(jobs, records.NewJob(s))
+		}
+		if q.needsTasks(s) {
+			id, _, _ := strings.Cut(s.GetId(), ".")
+			id, _, _ = strings.Cut(id, "[")
+			tasks.Selection.Selectors = append(tasks.Selection.Selectors, id)
+		}
+	}
+	if len(tasks.Selection.Selectors) > 0 {
+		more, err := q.findTasks(c, node, tasks)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, more...)
+	}
+	return q.choose(jobs), nil
+}
+
+// needsTasks reports whether tasks of an array are rows of their own.
+func (q *jobQuery) needsTasks(s *scheddapi.JobStatus) bool {
+	if q.each || q.ended {
+		return true
+	}
+	for _, state := range activeStates() {
+		if s.GetCounts()[state] > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(q.ids, func(id jobID) bool { return len(id.indexes) > 0 })
+}
+
+// activeStates are the states of tasks that have a machine.
+func activeStates() []string {
+	return []string{roost.Starting.String(), roost.Running.String(), roost.Suspended.String(),
+		roost.Exiting.String()}
+}
+
+// findTasks asks for the tasks of arrays.
+func (q *jobQuery) findTasks(c *frame.Invocation, node string,
+	req *scheddapi.QueryRequest) (jobs []*records.Job, err error) {
+	byIndex := slices.ContainsFunc(q.ids, func(id jobID) bool { return len(id.indexes) > 0 })
+	if req.Selection.States = activeStates(); q.ended {
+		req.Selection.States = append(req.Selection.States, roost.Completed.String(), roost.Removed.String())
+	}
+	if q.each || byIndex {
+		req.Selection.States = nil
+	}
+	rows, missing, err := c.QueryPool(node, req)
+	if err == nil {
+		err = frame.UnreachableError(missing)
+	}
+	for _, s := range rows {
+		if s.GetRefused() == nil && s.GetState() != "" {
+			jobs = append(jobs, records.NewJob(s))
+		}
+	}
+	return jobs, err
+}
+
+// choose leaves out what the ids do not name, and orders the rest by id.
+func (q *jobQuery) choose(jobs []*records.Job) []*records.Job {
+	if len(q.ids) > 0 {
+		jobs = slices.DeleteFunc(jobs, func(j *records.Job) bool {
+			return !slices.ContainsFunc(q.ids, func(id jobID) bool { return id.includes(j) })
+		})
+	}
+	slices.SortStableFunc(jobs, func(a, b *records.Job) int {
+		switch {
+		case a.Number != b.Number:
+			return int(min(max(int64(a.Number)-int64(b.Number), -1), 1))
+		case a.IsTask != b.IsTask && a.IsTask:
+			return 1
+		case a.IsTask != b.IsTask:
+			return -1
+		}
+		return int(a.GetIndex()) - int(b.GetIndex())
+	})
+	return jobs
+}
