@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,9 +116,9 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	var jobs []*records.Job
-	tasks := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true, Tasks: true, History: q.ended,
-		Owners: q.users, Ads: q.ads, Attributes: req.Attributes}
+	jobs := make([]*records.Job, 0, len(rows))
+	tasks, adTexts := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, History: q.ended},
+		map[uint64]string{}
 	for _, s := range rows {
 		switch {
 		case s.GetRefused() != nil:
@@ -131,13 +132,13 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 			jobs = append(jobs, records.NewJob(s))
 		}
 		if q.needsTasks(s) {
-			id, _, _ := strings.Cut(s.GetId(), ".")
-			id, _, _ = strings.Cut(id, "[")
-			tasks.Selection.Selectors = append(tasks.Selection.Selectors, id)
+			number := records.NewJob(s).Number
+			adTexts[number] = s.GetAd()
+			tasks.Selection.Selectors = append(tasks.Selection.Selectors, strconv.FormatUint(number, 10))
 		}
 	}
 	if len(tasks.Selection.Selectors) > 0 {
-		more, err := q.findTasks(c, node, tasks)
+		more, err := q.findTasks(c, node, tasks, adTexts)
 		if err != nil {
 			return nil, err
 		}
@@ -165,9 +166,9 @@ func activeStates() []string {
 		roost.Exiting.String()}
 }
 
-// findTasks asks for the tasks of arrays.
-func (q *jobQuery) findTasks(c *frame.Invocation, node string,
-	req *scheddapi.QueryRequest) (jobs []*records.Job, err error) {
+// findTasks asks for the tasks of arrays, whose ads are known.
+func (q *jobQuery) findTasks(c *frame.Invocation, node string, req *scheddapi.QueryRequest,
+	adTexts map[uint64]string) (jobs []*records.Job, err error) {
 	byIndex := slices.ContainsFunc(q.ids, func(id jobID) bool { return len(id.indexes) > 0 })
 	if req.Selection.States = activeStates(); q.ended {
 		req.Selection.States = append(req.Selection.States, roost.Completed.String(), roost.Removed.String())
@@ -176,13 +177,22 @@ func (q *jobQuery) findTasks(c *frame.Invocation, node string,
 		req.Selection.States = nil
 	}
 	rows, missing, err := c.QueryPool(node, req)
+	if errors.Is(err, roost.NotFound) { // they have just ended
+		return nil, nil
+	}
 	if err == nil {
 		err = frame.UnreachableError(missing)
 	}
 	for _, s := range rows {
-		if s.GetRefused() == nil && s.GetState() != "" {
-			jobs = append(jobs, records.NewJob(s))
+		state, known := roost.ParseTaskState(s.GetState())
+		if s.GetRefused() != nil || known != nil {
+			continue
 		}
+		waits := !state.IsActive() && !state.IsFinal()
+		if s.Ad = adTexts[records.NewJob(s).Number]; waits && !q.each && !byIndex {
+			continue
+		}
+		jobs = append(jobs, records.NewJob(s))
 	}
 	return jobs, err
 }
