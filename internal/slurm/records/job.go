@@ -401,7 +401,8 @@ func (j *Job) path(attribute string) string {
 	if j.IsTask {
 		index = j.Indexes
 	}
-	text = strings.NewReplacer("$(Cluster)", j.RawID(), "$(ClusterId)", j.RawID(), "$(JobId)", j.RawID(), "$(JobSeq)", j.RawID(),
+	text = strings.NewReplacer("$(Cluster)", j.RawID(), "$(ClusterId)", j.RawID(), "$(JobId)", j.RawID(),
+		"$(JobSeq)", j.RawID(),
 		"$(Process)", index, "$(ProcId)", index, "$(ArrayIndex)", index).Replace(text)
 	if dir := j.WorkDir(); !strings.HasPrefix(text, "/") && dir != "" {
 		text = dir + "/" + text

@@ -68,7 +68,8 @@ func TestDefaultFormat(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for _, c := range []struct{ format, want string }{
-		{"%i %t", "12 R"}, {"%i^^^%t^^^%r", "12^^^R^^^None"}, {"%A|%r", "12|None"}, {"%.3j|%3j|%9j|", "a j|a j|a job    |"},
+		{"%i %t", "12 R"}, {"%i^^^%t^^^%r", "12^^^R^^^None"},
+		{"%A|%r", "12|None"}, {"%.3j|%3j|%9j|", "a j|a j|a job    |"},
 		{"%T %B", "RUNNING n1.vm"}, {"%M %L %l", "1:05:00 55:00 2:00:00"}, {"%C %m %b", "2 4G gres/gpu:1"},
 		{"%S %e", "2026-11-23T02:55:00 2026-11-23T04:55:00"}, {"%U %g %a", "1000 users physics"}, {"x", "x"},
 		{"%Z %o", "/home/ann /bin/true"},
