@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs Debian's Snakemake on a pool of two nodes. It runs a small workflow in each of the
-# four ways in which Snakemake uses a cluster, one with a failing rule, and one that is
-# interrupted. An Open MPI program runs on both nodes as well. All run at the same time.
+# four ways in which Snakemake uses a cluster and by Roost's own profile, with failing
+# rules, and one that is interrupted. An Open MPI program runs on both nodes as well. All run at the same time.
 # It prints the results; the status is 0 if all passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH"
 parts=$PWD/scripts/clients
+package=$PWD/python
 work=$(mktemp -d /var/tmp/roost-clients.XXXXXX) # not below /tmp, which is private to each job
 export ROOST_DIR="$work/pool" HOME="$work/home" XDG_CACHE_HOME="$work/home/.cache"
 mkdir "$HOME"
@@ -54,6 +55,21 @@ asking() { "${snakemake[@]}" --cluster "$(submits)" --cluster-status "$parts/sta
 
 # All jobs are submitted at once, including the rule that only names the result.
 chained() { "${snakemake[@]}" --immediate-submit --notemp --cluster "$parts/submit.sh $run.{rule} {dependencies}" && ended && whole 6; }
+
+# The profile that comes with Roost, which submits by the Python package.
+profile() {
+	local run=snakemake
+	sed -i 's/\$PBS_JOBID/$ROOST_JOB_ID/' Snakefile
+	PYTHONPATH="$package" "${snakemake[@]}" --profile "$package/../etc/snakemake/roost" && whole 5
+}
+
+# The same with a rule that fails: its job is named, and the third wave does not start.
+profile_failing() {
+	cp -r "$package/../etc/snakemake/roost" profile
+	sed -i 's/"snakemake\./"profile_failing./' profile/submit.py
+	PYTHONPATH="$package" "${snakemake[@]}" --profile profile --config fail=1 2>&1 | tee said
+	[ "${PIPESTATUS[0]}" = 1 ] && grep 'external: [0-9]*\.' said && count 3 0 && count 1 7
+}
 
 # The second wave fails: Snakemake must name the failed job, and must not start the third.
 failing() {
@@ -130,9 +146,9 @@ for _ in $(seq 200); do
 	sleep 0.05
 done
 grep '^A pool is up' "$work/up.log" || fail "the pool is not ready after 10 seconds:" "$(cat "$work/up.log")"
-echo "Snakemake $(/usr/bin/snakemake --version) runs six times; this takes about a minute."
+echo "Snakemake $(/usr/bin/snakemake --version) runs eight times; this takes about a minute."
 
-runs="plain waiting asking chained failing interrupted"
+runs="plain waiting asking chained failing interrupted profile profile_failing"
 if command -v mpirun.openmpi >/dev/null && /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
 	runs="$runs mpi"
 else
@@ -154,6 +170,8 @@ declare -A what=(
 	[chained]="--immediate-submit, with afterok of {dependencies}"
 	[failing]="a rule that fails"
 	[interrupted]="an interrupt, and --cluster-cancel qdel"
+	[profile]="--profile, with etc/snakemake/roost"
+	[profile_failing]="that profile, and a rule that fails"
 	[mpi]="Open MPI on two nodes"
 )
 bad=0

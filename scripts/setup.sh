@@ -92,6 +92,7 @@ for part in "$@"; do
 		package ip iproute2
 		package nsenter util-linux
 		package python3 python3
+		/usr/bin/python3 -c 'import joblib' 2>/dev/null || package /usr/lib/python3/dist-packages/joblib/__init__.py python3-joblib
 		package chromium chromium
 		package dig bind9-dnsutils
 		package umoci umoci

@@ -1,6 +1,7 @@
 """The package against a pool: the one that ROOST_DIR names."""
 
 import concurrent.futures
+import importlib.util
 import io
 import os
 import signal
@@ -200,6 +201,25 @@ class Functions(PoolTest):
             pool._progress = roost.Progress("squares", Terminal())
             list(pool.map(square, range(3)))
         self.assertIn("3/3", pool._progress.stream.getvalue())
+
+
+@unittest.skipUnless(importlib.util.find_spec("joblib"), "joblib is missing")
+class Joblib(PoolTest):
+    def test_results_and_errors(self):
+        import joblib
+
+        import roost.joblib
+
+        def invert(x):
+            return 1 / x
+
+        roost.joblib.register()
+        with joblib.parallel_backend("roost", n_jobs=2, cpus=0.1, memory="128MiB", directory=self.directory):
+            self.assertEqual(joblib.Parallel()(joblib.delayed(invert)(x) for x in (1, 2, 4)), [1, 0.5, 0.25])
+            with self.assertRaises(ZeroDivisionError):
+                joblib.Parallel()(joblib.delayed(invert)(x) for x in (1, 0))
+        self.assertEqual(os.listdir(self.directory), [])
+        self.assertGreaterEqual(roost.joblib.Backend().effective_n_jobs(-1), 1)
 
 
 class Box:
