@@ -59,7 +59,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@GOFLAGS="$$GOFLAGS -vet=off" scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, and the reading of DAG files and running of flows; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, the reading of DAG files and running of flows, and functions of Python; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
@@ -80,6 +80,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Build -benchtime 5x ./internal/image
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/submit/dag
 	$(GO) test -run '^$$' -bench . -benchtime 3x ./internal/submit/flowplan
+	python3 python/bench.py bin/roost
 
 .PHONY: bench-peers
 bench-peers: build ## measure HTCondor, Slurm and Grid Engine beside Roost: installs them into a chroot (Debian, as root); FLAGS=-quick to try

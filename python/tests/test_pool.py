@@ -180,6 +180,13 @@ class Functions(PoolTest):
         with self.assertRaises(RuntimeError):
             pool.submit(pow, 2, 2)
 
+    def test_connection_ends_while_a_task_runs(self):
+        with self.executor() as pool:
+            future = pool.submit(time.sleep, 2)
+            self.until(lambda: future.task_id)
+            self.pool.connection._process.kill()
+            self.assertIsNone(future.result(60))
+
     def test_timeout(self):
         pool = self.executor()
         with self.assertRaises(concurrent.futures.TimeoutError):
