@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -20,6 +22,7 @@ import (
 const (
 	maxSpawnCalls  = 2048             // calls at a time, of all jobs
 	maxSpawnPlaces = 1024             // places of a call
+	maxSpawnInput  = 256 << 10        // bytes of input that travel at once
 	spawnTimeout   = 20 * time.Second // for the processes of a chunk to be there
 	spawnRetry     = 100 * time.Millisecond
 )
@@ -32,6 +35,13 @@ type spawnCall struct {
 	lines   []queue.HostProcesses // of the file of nodes
 	peers   map[string]*nodeConn
 	output  chan *wire.ReachOutput
+	places  []*spawnPlace // of an interactive call
+}
+
+// spawnPlace takes the standard input of a command in one place.
+type spawnPlace struct {
+	input chan *wire.ShellInput
+	ended chan struct{}
 }
 
 // onSpawnRequest takes in that a process of an attempt wants something run on the
@@ -82,8 +92,13 @@ func (r *spawnCall) serveCall(ctx context.Context, p *nodeConn, ticket uint64) e
 		return err
 	}
 	over := make(chan struct{})
-	go func() { // there is nothing more to hear but the end
-		_, _ = stream.Recv()
+	if call.GetInteractive() && len(call.GetLines()) <= maxSpawnPlaces {
+		for range call.GetLines() {
+			r.places = append(r.places, &spawnPlace{make(chan *wire.ShellInput), make(chan struct{})})
+		}
+	}
+	go func() {
+		r.readInput(ctx, stream)
 		cancel()
 		close(over)
 	}()
@@ -99,6 +114,28 @@ func (r *spawnCall) serveCall(ctx context.Context, p *nodeConn, ticket uint64) e
 	err = stream.CloseSend()
 	<-over // when the node has passed all of it on
 	return err
+}
+
+// readInput passes the input of an interactive call on to its places, until the caller
+// has gone. A place whose command has ended loses it.
+func (r *spawnCall) readInput(ctx context.Context,
+	stream grpc.BidiStreamingClient[wire.ReachOutput, wire.ReachCall]) {
+	for {
+		in, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		if int(in.GetPlace()) >= len(r.places) || len(in.GetData()) > maxSpawnInput {
+			continue
+		}
+		p := r.places[in.GetPlace()]
+		select {
+		case p.input <- &wire.ShellInput{Data: in.GetData(), Eof: in.GetEof()}:
+		case <-p.ended:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // spawnAll runs the command in each place that is named, and closes output when all have
@@ -153,6 +190,9 @@ func (r *spawnCall) sendOutput(ctx context.Context, out *wire.ReachOutput) bool 
 // spawnOne runs the command in one place. A chunk whose processes are not there yet is
 // waited for: all start together, but not at one instant.
 func (r *spawnCall) spawnOne(ctx context.Context, call *wire.ReachCall, place, line int) {
+	if place < len(r.places) {
+		defer close(r.places[place].ended)
+	}
 	for began := time.Now(); ; {
 		end, err := r.runShell(ctx, call, place, line)
 		if err == nil {
@@ -193,11 +233,18 @@ func (r *spawnCall) runShell(ctx context.Context, call *wire.ReachCall, place, l
 	}
 	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + strconv.Itoa(place+2),
 		"PBS_VNODENUM=" + strconv.Itoa(line)}, call.GetCommand()...)
-	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: codec.AttemptRef(h.Attempt), Command: command,
-		OfJob: true}, {Eof: true}} {
+	messages := []*wire.ShellInput{{Schedd: r.node.Name, Attempt: codec.AttemptRef(h.Attempt), Command: command,
+		OfJob: true}, {Eof: true}}
+	if place < len(r.places) {
+		messages = messages[:1]
+	}
+	for _, m := range messages {
 		if err := down.Send(m); err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
 			return nil, err
 		}
+	}
+	if place < len(r.places) {
+		go r.places[place].sendInput(ctx, down)
 	}
 	for {
 		out, err := down.Recv()
@@ -212,6 +259,21 @@ func (r *spawnCall) runShell(ctx context.Context, call *wire.ReachCall, place, l
 		}
 		if !r.sendOutput(ctx, &wire.ReachOutput{Place: uint32(place), Data: out.GetData(), Stderr: out.GetStderr()}) {
 			return nil, ctx.Err()
+		}
+	}
+}
+
+// sendInput passes on what comes for the command, until it has ended.
+func (p *spawnPlace) sendInput(ctx context.Context, down grpc.BidiStreamingClient[wire.ShellInput,
+	wire.ShellOutput]) {
+	for {
+		select {
+		case in := <-p.input:
+			if down.Send(in) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
 		}
 	}
 }

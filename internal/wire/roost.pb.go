@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133, 0}
+	return file_roost_proto_rawDescGZIP(), []int{131, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -9700,209 +9700,6 @@ func (x *ReachWanted) GetRanks() bool {
 	return false
 }
 
-// ReachCall is a command that a process of a job wants to run on its machines.
-type ReachCall struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Command       []string               `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
-	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`    // lines of the job's node file, from 0, for each of which the command runs once
-	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"` // one after the other
-	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`            // what the caller has read in those lines; empty: an older caller
-	Ranks         []byte                 `protobuf:"bytes,5,opt,name=ranks,proto3" json:"ranks,omitempty"`            // a message of the task's ranks, as package internal/pmi encodes it
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReachCall) Reset() {
-	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[111]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReachCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReachCall) ProtoMessage() {}
-
-func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
-func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
-}
-
-func (x *ReachCall) GetCommand() []string {
-	if x != nil {
-		return x.Command
-	}
-	return nil
-}
-
-func (x *ReachCall) GetLines() []uint32 {
-	if x != nil {
-		return x.Lines
-	}
-	return nil
-}
-
-func (x *ReachCall) GetSequential() bool {
-	if x != nil {
-		return x.Sequential
-	}
-	return false
-}
-
-func (x *ReachCall) GetNodes() []string {
-	if x != nil {
-		return x.Nodes
-	}
-	return nil
-}
-
-func (x *ReachCall) GetRanks() []byte {
-	if x != nil {
-		return x.Ranks
-	}
-	return nil
-}
-
-// ReachOutput is the output of such a command. The schedd's first message on Reach has
-// only attempt and ticket.
-type ReachOutput struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	Place         uint32                 `protobuf:"varint,3,opt,name=place,proto3" json:"place,omitempty"` // index in the call's lines
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	Stderr        bool                   `protobuf:"varint,5,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	Ended         bool                   `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"` // the last message of this place
-	Code          int32                  `protobuf:"varint,7,opt,name=code,proto3" json:"code,omitempty"`
-	Signal        int32                  `protobuf:"varint,8,opt,name=signal,proto3" json:"signal,omitempty"`
-	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"` // with ended: why it could not be run there; without: why nothing could be run at all
-	Started       bool                   `protobuf:"varint,10,opt,name=started,proto3" json:"started,omitempty"`
-	Ranks         []byte                 `protobuf:"bytes,11,opt,name=ranks,proto3" json:"ranks,omitempty"` // a message for the task's ranks, as package internal/pmi encodes it
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReachOutput) Reset() {
-	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[112]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReachOutput) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReachOutput) ProtoMessage() {}
-
-func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
-func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
-}
-
-func (x *ReachOutput) GetAttempt() *scheddapi.AttemptRef {
-	if x != nil {
-		return x.Attempt
-	}
-	return nil
-}
-
-func (x *ReachOutput) GetTicket() uint64 {
-	if x != nil {
-		return x.Ticket
-	}
-	return 0
-}
-
-func (x *ReachOutput) GetPlace() uint32 {
-	if x != nil {
-		return x.Place
-	}
-	return 0
-}
-
-func (x *ReachOutput) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *ReachOutput) GetStderr() bool {
-	if x != nil {
-		return x.Stderr
-	}
-	return false
-}
-
-func (x *ReachOutput) GetEnded() bool {
-	if x != nil {
-		return x.Ended
-	}
-	return false
-}
-
-func (x *ReachOutput) GetCode() int32 {
-	if x != nil {
-		return x.Code
-	}
-	return 0
-}
-
-func (x *ReachOutput) GetSignal() int32 {
-	if x != nil {
-		return x.Signal
-	}
-	return 0
-}
-
-func (x *ReachOutput) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *ReachOutput) GetStarted() bool {
-	if x != nil {
-		return x.Started
-	}
-	return false
-}
-
-func (x *ReachOutput) GetRanks() []byte {
-	if x != nil {
-		return x.Ranks
-	}
-	return nil
-}
-
 // SessionWelcome lists what this startd holds for the schedd. An attempt that is not
 // listed is not here and never will be.
 type SessionWelcome struct {
@@ -9918,7 +9715,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9930,7 +9727,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9943,7 +9740,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10001,7 +9798,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10013,7 +9810,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10026,7 +9823,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10125,7 +9922,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10137,7 +9934,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10150,7 +9947,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10180,7 +9977,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10192,7 +9989,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10205,7 +10002,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10249,7 +10046,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10261,7 +10058,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10274,7 +10071,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10361,7 +10158,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10373,7 +10170,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10386,7 +10183,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10434,7 +10231,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10446,7 +10243,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10459,7 +10256,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10504,7 +10301,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10516,7 +10313,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10529,7 +10326,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10645,7 +10442,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10657,7 +10454,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10670,7 +10467,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10717,7 +10514,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10729,7 +10526,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10742,7 +10539,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10766,7 +10563,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10778,7 +10575,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10791,7 +10588,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10832,7 +10629,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10844,7 +10641,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10857,7 +10654,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10883,7 +10680,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10895,7 +10692,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10908,7 +10705,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10931,7 +10728,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10943,7 +10740,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10956,7 +10753,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11019,7 +10816,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11031,7 +10828,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11044,7 +10841,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11142,7 +10939,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11154,7 +10951,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11167,7 +10964,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11197,7 +10994,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11209,7 +11006,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11222,7 +11019,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11258,7 +11055,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11270,7 +11067,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11283,7 +11080,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11331,7 +11128,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11343,7 +11140,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11356,7 +11153,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11460,7 +11257,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11472,7 +11269,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11485,7 +11282,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11628,7 +11425,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11640,7 +11437,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11653,7 +11450,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11703,7 +11500,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11715,7 +11512,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11728,7 +11525,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11779,7 +11576,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11791,7 +11588,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11804,7 +11601,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11882,7 +11679,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11894,7 +11691,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11907,7 +11704,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11947,7 +11744,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11959,7 +11756,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11972,7 +11769,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12041,7 +11838,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12053,7 +11850,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12066,7 +11863,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12091,7 +11888,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12103,7 +11900,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12116,7 +11913,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type OwnerReply struct {
@@ -12130,7 +11927,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12142,7 +11939,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12155,7 +11952,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12187,7 +11984,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12199,7 +11996,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12212,7 +12009,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type MineReply struct {
@@ -12226,7 +12023,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12238,7 +12035,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12251,7 +12048,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12289,7 +12086,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12301,7 +12098,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12314,7 +12111,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12353,7 +12150,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12365,7 +12162,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12378,7 +12175,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type GreetRequest struct {
@@ -12389,7 +12186,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12401,7 +12198,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12414,7 +12211,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type GreetReply struct {
@@ -12427,7 +12224,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12439,7 +12236,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12452,7 +12249,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12484,7 +12281,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12496,7 +12293,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12509,7 +12306,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12565,7 +12362,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12577,7 +12374,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12590,7 +12387,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12672,7 +12469,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12684,7 +12481,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12697,7 +12494,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12716,7 +12513,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12728,7 +12525,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12741,7 +12538,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12759,7 +12556,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12771,7 +12568,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12784,7 +12581,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type LeaveReply struct {
@@ -12795,7 +12592,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12807,7 +12604,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12820,7 +12617,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type RevokedRequest struct {
@@ -12832,7 +12629,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12844,7 +12641,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12857,7 +12654,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12876,7 +12673,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12888,7 +12685,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12901,7 +12698,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12922,7 +12719,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12934,7 +12731,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12947,7 +12744,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12982,7 +12779,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12994,7 +12791,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13007,7 +12804,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13047,7 +12844,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13059,7 +12856,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13072,7 +12869,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13140,7 +12937,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13152,7 +12949,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13165,7 +12962,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13184,7 +12981,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13196,7 +12993,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13209,7 +13006,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13227,7 +13024,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13239,7 +13036,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13252,7 +13049,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type MembersReply struct {
@@ -13265,7 +13062,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13277,7 +13074,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13290,7 +13087,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13323,7 +13120,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13335,7 +13132,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13348,7 +13145,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13417,7 +13214,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13429,7 +13226,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13442,7 +13239,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13468,7 +13265,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13480,7 +13277,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13493,7 +13290,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13513,7 +13310,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13525,7 +13322,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13538,7 +13335,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13567,7 +13364,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13579,7 +13376,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13592,7 +13389,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13626,7 +13423,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13638,7 +13435,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13651,7 +13448,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13676,7 +13473,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13688,7 +13485,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13701,7 +13498,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13755,7 +13552,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13767,7 +13564,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13780,7 +13577,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13799,7 +13596,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13811,7 +13608,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13824,7 +13621,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13852,7 +13649,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13864,7 +13661,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13877,7 +13674,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{171}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14756,28 +14553,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
-	"\x05ranks\x18\x03 \x01(\bR\x05ranks\"\x87\x01\n" +
-	"\tReachCall\x12\x18\n" +
-	"\acommand\x18\x01 \x03(\tR\acommand\x12\x14\n" +
-	"\x05lines\x18\x02 \x03(\rR\x05lines\x12\x1e\n" +
-	"\n" +
-	"sequential\x18\x03 \x01(\bR\n" +
-	"sequential\x12\x14\n" +
-	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x14\n" +
-	"\x05ranks\x18\x05 \x01(\fR\x05ranks\"\xa1\x02\n" +
-	"\vReachOutput\x120\n" +
-	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
-	"\x05place\x18\x03 \x01(\rR\x05place\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\x12\x16\n" +
-	"\x06stderr\x18\x05 \x01(\bR\x06stderr\x12\x14\n" +
-	"\x05ended\x18\x06 \x01(\bR\x05ended\x12\x12\n" +
-	"\x04code\x18\a \x01(\x05R\x04code\x12\x16\n" +
-	"\x06signal\x18\b \x01(\x05R\x06signal\x12\x14\n" +
-	"\x05error\x18\t \x01(\tR\x05error\x12\x18\n" +
-	"\astarted\x18\n" +
-	" \x01(\bR\astarted\x12\x14\n" +
-	"\x05ranks\x18\v \x01(\fR\x05ranks\"\xaf\x01\n" +
+	"\x05ranks\x18\x03 \x01(\bR\x05ranks\"\xaf\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
@@ -15245,7 +15021,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 176)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15365,147 +15141,147 @@ var file_roost_proto_goTypes = []any{
 	(*ContainerProgress)(nil),               // 115: roost.wire.ContainerProgress
 	(*TaskHealth)(nil),                      // 116: roost.wire.TaskHealth
 	(*ReachWanted)(nil),                     // 117: roost.wire.ReachWanted
-	(*ReachCall)(nil),                       // 118: roost.wire.ReachCall
-	(*ReachOutput)(nil),                     // 119: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),                  // 120: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 121: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 122: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 123: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 124: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 125: roost.wire.InputReady
-	(*Started)(nil),                         // 126: roost.wire.Started
-	(*Exited)(nil),                          // 127: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 128: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 129: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 130: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 131: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 132: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 133: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 134: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 135: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 136: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 137: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 138: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 139: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 140: roost.wire.IdleSource
-	(*Pause)(nil),                           // 141: roost.wire.Pause
-	(*GuardReport)(nil),                     // 142: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 143: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 144: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 145: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 146: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 147: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 148: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 149: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 150: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 151: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 152: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 153: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 154: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 155: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 156: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 157: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 158: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 159: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 160: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 161: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 162: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 163: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 164: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 165: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 166: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 167: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 168: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 169: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 170: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 171: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 172: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 173: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 174: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 175: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 176: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 177: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 178: roost.wire.FeedBatch
-	nil,                                     // 179: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 180: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 181: roost.wire.Extent.WordsEntry
-	nil,                                     // 182: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 183: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 184: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 185: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 186: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 187: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 188: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 189: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 190: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 191: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 192: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 193: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 194: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 195: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 196: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 197: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 198: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 199: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 200: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 201: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 202: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 203: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 204: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 205: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 206: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 207: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 208: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 209: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 210: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 211: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 212: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 213: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 214: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 215: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 216: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 217: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 218: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 219: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 220: roost.wire.FlowNodesRequest
-	(*scheddapi.SubmitReply)(nil),           // 221: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 222: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 223: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 224: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 225: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 226: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 227: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 228: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 229: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 230: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 231: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 232: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 233: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 234: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 235: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 236: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 237: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 238: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 239: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 240: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 241: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 242: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 243: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 244: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 245: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 246: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 247: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 248: roost.wire.WaitSummary
+	(*SessionWelcome)(nil),                  // 118: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 119: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 120: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 121: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 122: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 123: roost.wire.InputReady
+	(*Started)(nil),                         // 124: roost.wire.Started
+	(*Exited)(nil),                          // 125: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 126: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 127: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 128: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 129: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 130: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 131: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 132: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 133: roost.wire.TransferTotals
+	(*PutReply)(nil),                        // 134: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 135: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 136: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 137: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 138: roost.wire.IdleSource
+	(*Pause)(nil),                           // 139: roost.wire.Pause
+	(*GuardReport)(nil),                     // 140: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 141: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 142: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 143: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 144: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 145: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 146: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 147: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 148: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 149: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 150: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 151: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 152: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 153: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 154: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 155: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 156: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 157: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 158: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 159: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 160: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 161: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 162: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 163: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 164: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 165: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 166: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 167: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 168: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 169: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 170: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 171: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 172: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 173: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 174: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 175: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 176: roost.wire.FeedBatch
+	nil,                                     // 177: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 178: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 179: roost.wire.Extent.WordsEntry
+	nil,                                     // 180: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 181: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 182: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 183: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 184: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 185: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 186: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 187: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 188: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 189: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 190: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 191: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 192: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 193: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 194: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 195: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 196: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 197: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 198: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 199: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 200: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 201: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 202: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 203: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 204: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 205: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 206: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 207: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 208: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 209: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 210: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 211: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 212: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 213: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 214: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 215: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 216: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 217: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 218: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 219: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 220: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 221: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 222: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 223: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 224: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 225: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 226: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 227: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 228: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 229: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 230: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 231: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 232: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 233: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 234: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 235: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 236: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 237: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 238: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 239: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 240: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 241: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 242: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 243: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 244: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 245: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 246: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 247: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 248: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
-	183, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	184, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	185, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	186, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	187, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	188, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	179, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	180, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	181, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	182, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	183, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	184, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	185, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	186, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	177, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	178, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15520,12 +15296,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	189, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	187, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	189, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	189, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	187, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	187, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15541,9 +15317,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	181, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	182, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	189, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	179, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	180, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	187, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15552,8 +15328,8 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	189, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	190, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	187, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	188, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -15576,26 +15352,26 @@ var file_roost_proto_depIdxs = []int32{
 	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
 	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	191, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	191, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	189, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	191, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	189, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	191, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	189, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	189, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	187, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	189, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	187, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	189, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	191, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	189, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	189, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	187, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	191, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	189, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	191, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	191, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	191, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	191, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	191, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	191, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	191, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	191, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	189, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	189, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	189, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	189, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	189, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	189, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	189, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	189, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	94,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	95,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
 	93,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -15608,287 +15384,286 @@ var file_roost_proto_depIdxs = []int32{
 	89,  // 107: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	91,  // 108: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
 	87,  // 109: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	191, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	191, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	189, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	189, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	89,  // 112: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 113: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 114: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 115: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	191, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	191, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	189, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	189, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
 	100, // 118: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
 	5,   // 119: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
 	102, // 120: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
 	105, // 121: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
 	105, // 122: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
 	105, // 123: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	191, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	192, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	191, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	120, // 127: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	124, // 128: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	126, // 129: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	127, // 130: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	131, // 131: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	132, // 132: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	125, // 133: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	128, // 134: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	129, // 135: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	122, // 136: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	123, // 137: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	189, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	190, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	189, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	118, // 127: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	122, // 128: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	124, // 129: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	125, // 130: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	129, // 131: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	130, // 132: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	123, // 133: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	126, // 134: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	127, // 135: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	120, // 136: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	121, // 137: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
 	116, // 138: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
 	117, // 139: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	66,  // 140: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
 	88,  // 141: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
 	115, // 142: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	191, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	191, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	189, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	189, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 145: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	193, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	191, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	191, // 148: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	121, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	189, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	191, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	127, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	194, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 154: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	194, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	191, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	194, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	195, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	191, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	191, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	191, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	196, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	133, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	128, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	197, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	191, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	130, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	191, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	198, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	197, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	191, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	133, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	135, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	191, // 175: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	191, // 176: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	140, // 177: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	141, // 178: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 179: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	144, // 180: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	143, // 181: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	141, // 182: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	139, // 183: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	142, // 184: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	164, // 185: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	164, // 186: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	164, // 187: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	169, // 188: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	176, // 189: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	174, // 190: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	175, // 191: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	186, // 192: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	199, // 193: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	200, // 194: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	188, // 195: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	187, // 196: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	183, // 197: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	185, // 198: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	201, // 199: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	202, // 200: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	203, // 201: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	204, // 202: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	184, // 203: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	205, // 204: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	206, // 205: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	207, // 206: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	208, // 207: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	209, // 208: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	210, // 209: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	211, // 210: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	212, // 211: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	213, // 212: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	214, // 213: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	215, // 214: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	216, // 215: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	217, // 216: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	217, // 217: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	218, // 218: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	219, // 219: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	220, // 220: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 221: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	201, // 222: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	202, // 223: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 224: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 225: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 226: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 227: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 228: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 229: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 230: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 231: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 232: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	203, // 233: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	215, // 234: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 235: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 236: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	205, // 237: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	206, // 238: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 239: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 240: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 241: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 242: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 243: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 244: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 245: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 246: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	134, // 247: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	137, // 248: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	138, // 249: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	96,  // 250: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	134, // 251: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	184, // 252: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	119, // 253: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	217, // 254: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	134, // 255: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	96,  // 256: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	96,  // 257: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	106, // 258: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	105, // 259: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	107, // 260: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	217, // 261: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	217, // 262: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	216, // 263: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	217, // 264: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	217, // 265: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	103, // 266: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	218, // 267: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	219, // 268: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	99,  // 269: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	142, // 270: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	145, // 271: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	146, // 272: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	148, // 273: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	150, // 274: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	152, // 275: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	154, // 276: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	156, // 277: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	158, // 278: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	160, // 279: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	162, // 280: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	165, // 281: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	167, // 282: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	170, // 283: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	173, // 284: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	177, // 285: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	172, // 286: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	208, // 287: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	209, // 288: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	221, // 289: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	221, // 290: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	222, // 291: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	223, // 292: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	224, // 293: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	225, // 294: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	226, // 295: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	227, // 296: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	228, // 297: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	229, // 298: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	230, // 299: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	231, // 300: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	232, // 301: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	233, // 302: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	234, // 303: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	235, // 304: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	236, // 305: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	237, // 306: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	238, // 307: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	239, // 308: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	240, // 309: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	241, // 310: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	242, // 311: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	243, // 312: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	244, // 313: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	243, // 314: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	245, // 315: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	246, // 316: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	247, // 317: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	223, // 318: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	227, // 319: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	228, // 320: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	224, // 321: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	221, // 322: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	226, // 323: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	225, // 324: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	231, // 325: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	248, // 326: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 327: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 328: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 329: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	229, // 330: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	242, // 331: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 332: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 333: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	232, // 334: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	233, // 335: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 336: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 337: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 338: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 339: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 340: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 341: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 342: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	114, // 343: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	136, // 344: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	134, // 345: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	226, // 346: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	134, // 347: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	136, // 348: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	231, // 349: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	118, // 350: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	216, // 351: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	136, // 352: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	134, // 353: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	109, // 354: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	136, // 355: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	106, // 356: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	108, // 357: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	104, // 358: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	216, // 359: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	243, // 360: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	244, // 361: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	243, // 362: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	103, // 363: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	245, // 364: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	246, // 365: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	101, // 366: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	139, // 367: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	147, // 368: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	147, // 369: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	149, // 370: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	151, // 371: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	153, // 372: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	155, // 373: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	157, // 374: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	159, // 375: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	161, // 376: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	163, // 377: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	166, // 378: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	168, // 379: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	171, // 380: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	178, // 381: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	178, // 382: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	178, // 383: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	235, // 384: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	236, // 385: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	289, // [289:386] is the sub-list for method output_type
-	192, // [192:289] is the sub-list for method input_type
-	192, // [192:192] is the sub-list for extension type_name
-	192, // [192:192] is the sub-list for extension extendee
-	0,   // [0:192] is the sub-list for field type_name
+	191, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	189, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	119, // 148: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	187, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	189, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	125, // 151: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	192, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 153: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	192, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	189, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	192, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	193, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	189, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	189, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	189, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	194, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	131, // 162: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	126, // 163: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	195, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	189, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 166: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	128, // 167: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	189, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	196, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	195, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	189, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	131, // 172: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	133, // 173: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	189, // 174: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	189, // 175: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	138, // 176: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	139, // 177: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 178: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	142, // 179: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	141, // 180: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	139, // 181: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	137, // 182: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	140, // 183: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	162, // 184: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	162, // 185: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	162, // 186: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	167, // 187: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	174, // 188: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	172, // 189: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	173, // 190: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	184, // 191: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	197, // 192: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	198, // 193: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	186, // 194: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	185, // 195: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	181, // 196: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	183, // 197: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	199, // 198: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	200, // 199: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	201, // 200: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	202, // 201: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	182, // 202: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	203, // 203: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	204, // 204: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	205, // 205: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	206, // 206: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	207, // 207: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	208, // 208: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	209, // 209: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	210, // 210: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	211, // 211: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	212, // 212: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	213, // 213: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	214, // 214: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	215, // 215: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	215, // 216: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	216, // 217: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	217, // 218: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	218, // 219: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 220: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	199, // 221: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	200, // 222: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 223: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 224: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 225: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 226: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 227: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 228: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 229: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 230: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 231: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	201, // 232: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	213, // 233: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 234: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 235: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	203, // 236: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	204, // 237: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 238: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 239: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 240: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 241: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 242: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 243: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 244: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 245: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	132, // 246: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	135, // 247: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	136, // 248: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	96,  // 249: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	132, // 250: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	182, // 251: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	219, // 252: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	215, // 253: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	132, // 254: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	96,  // 255: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	96,  // 256: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	106, // 257: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	105, // 258: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	107, // 259: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	215, // 260: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	215, // 261: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	214, // 262: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	215, // 263: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	215, // 264: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	103, // 265: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	216, // 266: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	217, // 267: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	99,  // 268: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	140, // 269: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	143, // 270: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	144, // 271: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	146, // 272: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	148, // 273: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	150, // 274: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	152, // 275: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	154, // 276: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	156, // 277: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	158, // 278: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	160, // 279: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	163, // 280: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	165, // 281: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	168, // 282: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	171, // 283: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	175, // 284: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	170, // 285: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	206, // 286: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	207, // 287: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	220, // 288: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	220, // 289: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	221, // 290: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	222, // 291: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	223, // 292: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	224, // 293: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	225, // 294: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	226, // 295: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	227, // 296: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	228, // 297: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	229, // 298: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	230, // 299: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	231, // 300: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	232, // 301: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	233, // 302: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	234, // 303: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	235, // 304: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	236, // 305: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	237, // 306: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	238, // 307: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	239, // 308: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	240, // 309: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	241, // 310: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	242, // 311: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	243, // 312: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	242, // 313: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	244, // 314: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	245, // 315: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	246, // 316: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	222, // 317: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	226, // 318: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	227, // 319: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	223, // 320: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	220, // 321: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	225, // 322: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	224, // 323: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	230, // 324: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	247, // 325: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 326: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 327: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 328: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	228, // 329: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	241, // 330: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 331: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 332: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	231, // 333: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	232, // 334: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 335: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 336: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 337: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 338: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 339: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 340: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 341: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	114, // 342: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	134, // 343: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	132, // 344: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	225, // 345: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	132, // 346: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	134, // 347: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	230, // 348: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	248, // 349: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	214, // 350: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	134, // 351: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	132, // 352: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	109, // 353: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	134, // 354: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	106, // 355: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	108, // 356: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	104, // 357: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	214, // 358: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	242, // 359: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	243, // 360: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	242, // 361: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	103, // 362: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	244, // 363: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	245, // 364: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	101, // 365: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	137, // 366: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	145, // 367: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	145, // 368: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	147, // 369: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	149, // 370: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	151, // 371: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	153, // 372: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	155, // 373: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	157, // 374: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	159, // 375: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	161, // 376: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	164, // 377: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	166, // 378: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	169, // 379: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	176, // 380: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	176, // 381: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	176, // 382: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	234, // 383: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	235, // 384: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	288, // [288:385] is the sub-list for method output_type
+	191, // [191:288] is the sub-list for method input_type
+	191, // [191:191] is the sub-list for extension type_name
+	191, // [191:191] is the sub-list for extension extendee
+	0,   // [0:191] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15960,14 +15735,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[126].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[124].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   176,
+			NumMessages:   174,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -2516,7 +2516,7 @@ type StartdClient interface {
 	PutImage(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.ShellInput, scheddapi.ShellOutput], error)
 	// the first message has attempt and ticket set; one call follows
-	Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReachOutput, ReachCall], error)
+	Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.ReachOutput, scheddapi.ReachCall], error)
 	GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error)
 }
 
@@ -2637,18 +2637,18 @@ func (c *startdClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_ShellClient = grpc.BidiStreamingClient[scheddapi.ShellInput, scheddapi.ShellOutput]
 
-func (c *startdClient) Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReachOutput, ReachCall], error) {
+func (c *startdClient) Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.ReachOutput, scheddapi.ReachCall], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[7], Startd_Reach_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[ReachOutput, ReachCall]{ClientStream: stream}
+	x := &grpc.GenericClientStream[scheddapi.ReachOutput, scheddapi.ReachCall]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Startd_ReachClient = grpc.BidiStreamingClient[ReachOutput, ReachCall]
+type Startd_ReachClient = grpc.BidiStreamingClient[scheddapi.ReachOutput, scheddapi.ReachCall]
 
 func (c *startdClient) GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -2681,7 +2681,7 @@ type StartdServer interface {
 	PutImage(grpc.ClientStreamingServer[FileChunk, PutReply]) error
 	Shell(grpc.BidiStreamingServer[scheddapi.ShellInput, scheddapi.ShellOutput]) error
 	// the first message has attempt and ticket set; one call follows
-	Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error
+	Reach(grpc.BidiStreamingServer[scheddapi.ReachOutput, scheddapi.ReachCall]) error
 	GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error
 	mustEmbedUnimplementedStartdServer()
 }
@@ -2714,7 +2714,7 @@ func (UnimplementedStartdServer) PutImage(grpc.ClientStreamingServer[FileChunk, 
 func (UnimplementedStartdServer) Shell(grpc.BidiStreamingServer[scheddapi.ShellInput, scheddapi.ShellOutput]) error {
 	return status.Error(codes.Unimplemented, "method Shell not implemented")
 }
-func (UnimplementedStartdServer) Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error {
+func (UnimplementedStartdServer) Reach(grpc.BidiStreamingServer[scheddapi.ReachOutput, scheddapi.ReachCall]) error {
 	return status.Error(codes.Unimplemented, "method Reach not implemented")
 }
 func (UnimplementedStartdServer) GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error {
@@ -2803,11 +2803,11 @@ func _Startd_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
 type Startd_ShellServer = grpc.BidiStreamingServer[scheddapi.ShellInput, scheddapi.ShellOutput]
 
 func _Startd_Reach_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(StartdServer).Reach(&grpc.GenericServerStream[ReachOutput, ReachCall]{ServerStream: stream})
+	return srv.(StartdServer).Reach(&grpc.GenericServerStream[scheddapi.ReachOutput, scheddapi.ReachCall]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Startd_ReachServer = grpc.BidiStreamingServer[ReachOutput, ReachCall]
+type Startd_ReachServer = grpc.BidiStreamingServer[scheddapi.ReachOutput, scheddapi.ReachCall]
 
 func _Startd_GetChunks_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(scheddapi.BlobRequest)

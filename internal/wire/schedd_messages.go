@@ -98,6 +98,8 @@ type (
 	PortGiven             = scheddapi.PortGiven
 	ShellInput            = scheddapi.ShellInput
 	ShellOutput           = scheddapi.ShellOutput
+	ReachCall             = scheddapi.ReachCall
+	ReachOutput           = scheddapi.ReachOutput
 	AccountingQuery       = scheddapi.AccountingQuery
 	AccountingPiece       = scheddapi.AccountingPiece
 	AccountingChange      = scheddapi.AccountingChange

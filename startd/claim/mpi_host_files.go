@@ -16,6 +16,10 @@ const (
 	gpusName  = "gpus"
 )
 
+// StepsName is the name of the file in which a job's steps share its processors out. It
+// lies there, too, and belongs to the job's user (package internal/slurm/steptable).
+const StepsName = "steps"
+
 // SpawnSocketName is the name of the socket by which a task has something run on other
 // machines of its job. It lies in the directory of the attempt's streams.
 const SpawnSocketName = "reach"
@@ -59,6 +63,9 @@ func hostFilesFor(a *Attempt) (list []hostFile) {
 func (h launcher) writeHosts(a *Attempt) error {
 	if a.record.Reaches = len(a.program.GetNodeFile()) > 0; a.record.Reaches {
 		if err := h.machine.host.OpenSpawnSocket(a); err != nil {
+			return err
+		}
+		if err := h.dirs.writeFile(filepath.Join(a.record.IO, StepsName), "", 0o600); err != nil {
 			return err
 		}
 	}

@@ -116,8 +116,9 @@ type spawnRequest struct {
 	call       *wire.ReachCall
 	ranks      net.Conn // of a task's ranks; then there is no call
 	output     chan *wire.ReachOutput
-	callerGone chan struct{} // closed when the caller has gone
-	scheddCame chan struct{} // closed when the schedd has come
+	input      chan *wire.ReachCall // what the caller sends for standard input
+	callerGone chan struct{}        // closed when the caller has gone
+	scheddCame chan struct{}        // closed when the schedd has come
 }
 
 // spawnRequests are those of a machine, by ticket.
@@ -175,12 +176,10 @@ func (m *Server) serveSpawnRequest(a *claim.Attempt, conn *net.UnixConn) error {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	r := &spawnRequest{attempt: a.ID(), call: call, output: make(chan *wire.ReachOutput),
-		callerGone: make(chan struct{}),
-		scheddCame: make(chan struct{})}
-	go func() {
-		_, _ = in.ReadByte() // nothing more comes but the end
-		close(r.callerGone)
-	}()
+		input: make(chan *wire.ReachCall), callerGone: make(chan struct{}), scheddCame: make(chan struct{})}
+	over := make(chan struct{})
+	defer close(over)
+	go r.readInput(in, over)
 	ticket := m.spawnRequests.put(r)
 	defer m.spawnRequests.drop(ticket)
 	m.loop.SendTo(a.ID().Task.Job.Host, &wire.FromStartd{
@@ -207,6 +206,27 @@ func (m *Server) serveSpawnRequest(a *claim.Attempt, conn *net.UnixConn) error {
 	for range r.output {
 	}
 	return nil
+}
+
+// readInput passes on what the caller sends after its call, until the caller has gone. It
+// does so no faster than it is taken. Only an interactive call has input.
+func (r *spawnRequest) readInput(in *bufio.Reader, over <-chan struct{}) {
+	defer close(r.callerGone)
+	if !r.call.GetInteractive() {
+		_, _ = in.ReadByte() // nothing more comes but the end
+		return
+	}
+	for {
+		m := &wire.ReachCall{}
+		if err := (protodelim.UnmarshalOptions{MaxSize: maxInput + 1024}).UnmarshalFrom(in, m); err != nil {
+			return
+		}
+		select {
+		case r.input <- &wire.ReachCall{Place: m.GetPlace(), Data: m.GetData(), Eof: m.GetEof()}:
+		case <-over:
+			return
+		}
+	}
 }
 
 // verifyCaller looks who is at the other end.
@@ -253,11 +273,17 @@ func (m *Server) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.Re
 		defer close(r.output)
 		ended <- r.relayReplies(stream)
 	}()
-	select {
-	case err := <-ended:
-		return err
-	case <-r.callerGone:
-		return nil
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case in := <-r.input:
+			if err := stream.Send(in); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+		case <-r.callerGone:
+			return nil
+		}
 	}
 }
 

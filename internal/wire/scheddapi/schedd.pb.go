@@ -7592,6 +7592,241 @@ func (x *ShellOutput) GetReady() bool {
 	return false
 }
 
+// ReachCall is a command that a process of a job wants to run on its machines.
+type ReachCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Command       []string               `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
+	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`      // lines of the job's node file, from 0, for each of which the command runs once
+	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"`   // one after the other
+	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`              // what the caller has read in those lines; empty: an older caller
+	Ranks         []byte                 `protobuf:"bytes,5,opt,name=ranks,proto3" json:"ranks,omitempty"`              // a message of the task's ranks, as package internal/pmi encodes it
+	Interactive   bool                   `protobuf:"varint,6,opt,name=interactive,proto3" json:"interactive,omitempty"` // calls with data follow, for the standard input of the commands; without: it is empty
+	Place         uint32                 `protobuf:"varint,7,opt,name=place,proto3" json:"place,omitempty"`             // with data or eof: the index in lines
+	Data          []byte                 `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	Eof           bool                   `protobuf:"varint,9,opt,name=eof,proto3" json:"eof,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachCall) Reset() {
+	*x = ReachCall{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachCall) ProtoMessage() {}
+
+func (x *ReachCall) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
+func (*ReachCall) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *ReachCall) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *ReachCall) GetLines() []uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *ReachCall) GetSequential() bool {
+	if x != nil {
+		return x.Sequential
+	}
+	return false
+}
+
+func (x *ReachCall) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *ReachCall) GetRanks() []byte {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *ReachCall) GetInteractive() bool {
+	if x != nil {
+		return x.Interactive
+	}
+	return false
+}
+
+func (x *ReachCall) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *ReachCall) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReachCall) GetEof() bool {
+	if x != nil {
+		return x.Eof
+	}
+	return false
+}
+
+// ReachOutput is the output of such a command. The schedd's first message on Reach has
+// only attempt and ticket.
+type ReachOutput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Place         uint32                 `protobuf:"varint,3,opt,name=place,proto3" json:"place,omitempty"` // index in the call's lines
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Stderr        bool                   `protobuf:"varint,5,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Ended         bool                   `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"` // the last message of this place
+	Code          int32                  `protobuf:"varint,7,opt,name=code,proto3" json:"code,omitempty"`
+	Signal        int32                  `protobuf:"varint,8,opt,name=signal,proto3" json:"signal,omitempty"`
+	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"` // with ended: why it could not be run there; without: why nothing could be run at all
+	Started       bool                   `protobuf:"varint,10,opt,name=started,proto3" json:"started,omitempty"`
+	Ranks         []byte                 `protobuf:"bytes,11,opt,name=ranks,proto3" json:"ranks,omitempty"` // a message for the task's ranks, as package internal/pmi encodes it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachOutput) Reset() {
+	*x = ReachOutput{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachOutput) ProtoMessage() {}
+
+func (x *ReachOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
+func (*ReachOutput) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+}
+
+func (x *ReachOutput) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ReachOutput) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReachOutput) GetStderr() bool {
+	if x != nil {
+		return x.Stderr
+	}
+	return false
+}
+
+func (x *ReachOutput) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *ReachOutput) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ReachOutput) GetStarted() bool {
+	if x != nil {
+		return x.Started
+	}
+	return false
+}
+
+func (x *ReachOutput) GetRanks() []byte {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
 // AccountingQuery is JSON in the form of package internal/accounting/query.
 type AccountingQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -7606,7 +7841,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7618,7 +7853,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7631,7 +7866,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -7665,7 +7900,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7677,7 +7912,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7690,7 +7925,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -7712,7 +7947,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7724,7 +7959,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7737,7 +7972,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -7770,7 +8005,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7782,7 +8017,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7795,7 +8030,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -7818,7 +8053,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7830,7 +8065,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7843,7 +8078,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -7889,7 +8124,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7901,7 +8136,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7914,7 +8149,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -7964,7 +8199,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7976,7 +8211,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7989,7 +8224,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -8037,7 +8272,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8049,7 +8284,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8062,7 +8297,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -8138,7 +8373,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8150,7 +8385,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8163,7 +8398,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -8192,7 +8427,7 @@ type BlobRequest struct {
 
 func (x *BlobRequest) Reset() {
 	*x = BlobRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8204,7 +8439,7 @@ func (x *BlobRequest) String() string {
 func (*BlobRequest) ProtoMessage() {}
 
 func (x *BlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8217,7 +8452,7 @@ func (x *BlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
 func (*BlobRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BlobRequest) GetDigest() string {
@@ -8255,7 +8490,7 @@ type BlobPart struct {
 
 func (x *BlobPart) Reset() {
 	*x = BlobPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8267,7 +8502,7 @@ func (x *BlobPart) String() string {
 func (*BlobPart) ProtoMessage() {}
 
 func (x *BlobPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8280,7 +8515,7 @@ func (x *BlobPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
 func (*BlobPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *BlobPart) GetManifest() []byte {
@@ -8329,7 +8564,7 @@ type BlobMissing struct {
 
 func (x *BlobMissing) Reset() {
 	*x = BlobMissing{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8341,7 +8576,7 @@ func (x *BlobMissing) String() string {
 func (*BlobMissing) ProtoMessage() {}
 
 func (x *BlobMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8354,7 +8589,7 @@ func (x *BlobMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
 func (*BlobMissing) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *BlobMissing) GetChunks() []uint32 {
@@ -8380,7 +8615,7 @@ type BlobList struct {
 
 func (x *BlobList) Reset() {
 	*x = BlobList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8392,7 +8627,7 @@ func (x *BlobList) String() string {
 func (*BlobList) ProtoMessage() {}
 
 func (x *BlobList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8405,7 +8640,7 @@ func (x *BlobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
 func (*BlobList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *BlobList) GetBlobs() []*BlobEntry {
@@ -8426,7 +8661,7 @@ type BlobEntry struct {
 
 func (x *BlobEntry) Reset() {
 	*x = BlobEntry{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8438,7 +8673,7 @@ func (x *BlobEntry) String() string {
 func (*BlobEntry) ProtoMessage() {}
 
 func (x *BlobEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8451,7 +8686,7 @@ func (x *BlobEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
 func (*BlobEntry) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *BlobEntry) GetDigest() string {
@@ -8493,7 +8728,7 @@ type PackageChange struct {
 
 func (x *PackageChange) Reset() {
 	*x = PackageChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8505,7 +8740,7 @@ func (x *PackageChange) String() string {
 func (*PackageChange) ProtoMessage() {}
 
 func (x *PackageChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8518,7 +8753,7 @@ func (x *PackageChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
 func (*PackageChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PackageChange) GetName() string {
@@ -8598,7 +8833,7 @@ type ImageSettings struct {
 
 func (x *ImageSettings) Reset() {
 	*x = ImageSettings{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8610,7 +8845,7 @@ func (x *ImageSettings) String() string {
 func (*ImageSettings) ProtoMessage() {}
 
 func (x *ImageSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8623,7 +8858,7 @@ func (x *ImageSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
 func (*ImageSettings) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ImageSettings) GetEnvironment() []string {
@@ -8673,7 +8908,7 @@ type PackageQuery struct {
 
 func (x *PackageQuery) Reset() {
 	*x = PackageQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8685,7 +8920,7 @@ func (x *PackageQuery) String() string {
 func (*PackageQuery) ProtoMessage() {}
 
 func (x *PackageQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8698,7 +8933,7 @@ func (x *PackageQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
 func (*PackageQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PackageQuery) GetName() string {
@@ -8732,7 +8967,7 @@ type PackageList struct {
 
 func (x *PackageList) Reset() {
 	*x = PackageList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8744,7 +8979,7 @@ func (x *PackageList) String() string {
 func (*PackageList) ProtoMessage() {}
 
 func (x *PackageList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8757,7 +8992,7 @@ func (x *PackageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
 func (*PackageList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *PackageList) GetPackages() []*Package {
@@ -8792,7 +9027,7 @@ type Package struct {
 
 func (x *Package) Reset() {
 	*x = Package{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8804,7 +9039,7 @@ func (x *Package) String() string {
 func (*Package) ProtoMessage() {}
 
 func (x *Package) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8817,7 +9052,7 @@ func (x *Package) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Package.ProtoReflect.Descriptor instead.
 func (*Package) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Package) GetName() string {
@@ -8891,7 +9126,7 @@ type PackageVersion struct {
 
 func (x *PackageVersion) Reset() {
 	*x = PackageVersion{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8903,7 +9138,7 @@ func (x *PackageVersion) String() string {
 func (*PackageVersion) ProtoMessage() {}
 
 func (x *PackageVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8916,7 +9151,7 @@ func (x *PackageVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
 func (*PackageVersion) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PackageVersion) GetVersion() string {
@@ -8972,7 +9207,7 @@ type PackageLabel struct {
 
 func (x *PackageLabel) Reset() {
 	*x = PackageLabel{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8984,7 +9219,7 @@ func (x *PackageLabel) String() string {
 func (*PackageLabel) ProtoMessage() {}
 
 func (x *PackageLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8997,7 +9232,7 @@ func (x *PackageLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
 func (*PackageLabel) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *PackageLabel) GetLabel() string {
@@ -9028,7 +9263,7 @@ type PackageMove struct {
 
 func (x *PackageMove) Reset() {
 	*x = PackageMove{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9040,7 +9275,7 @@ func (x *PackageMove) String() string {
 func (*PackageMove) ProtoMessage() {}
 
 func (x *PackageMove) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9053,7 +9288,7 @@ func (x *PackageMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
 func (*PackageMove) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PackageMove) GetLabel() string {
@@ -9105,7 +9340,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[113]
+	mi := &file_scheddapi_schedd_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9117,7 +9352,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[113]
+	mi := &file_scheddapi_schedd_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9186,7 +9421,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[114]
+	mi := &file_scheddapi_schedd_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9198,7 +9433,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[114]
+	mi := &file_scheddapi_schedd_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9251,7 +9486,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[115]
+	mi := &file_scheddapi_schedd_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9263,7 +9498,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[115]
+	mi := &file_scheddapi_schedd_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9348,7 +9583,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[116]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9360,7 +9595,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[116]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10168,7 +10403,32 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06signal\x18\x05 \x01(\x05R\x06signal\x12\x14\n" +
-	"\x05ready\x18\x06 \x01(\bR\x05ready\"S\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\"\xe5\x01\n" +
+	"\tReachCall\x12\x18\n" +
+	"\acommand\x18\x01 \x03(\tR\acommand\x12\x14\n" +
+	"\x05lines\x18\x02 \x03(\rR\x05lines\x12\x1e\n" +
+	"\n" +
+	"sequential\x18\x03 \x01(\bR\n" +
+	"sequential\x12\x14\n" +
+	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x14\n" +
+	"\x05ranks\x18\x05 \x01(\fR\x05ranks\x12 \n" +
+	"\vinteractive\x18\x06 \x01(\bR\vinteractive\x12\x14\n" +
+	"\x05place\x18\a \x01(\rR\x05place\x12\x12\n" +
+	"\x04data\x18\b \x01(\fR\x04data\x12\x10\n" +
+	"\x03eof\x18\t \x01(\bR\x03eof\"\xa1\x02\n" +
+	"\vReachOutput\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\rR\x05place\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x16\n" +
+	"\x06stderr\x18\x05 \x01(\bR\x06stderr\x12\x14\n" +
+	"\x05ended\x18\x06 \x01(\bR\x05ended\x12\x12\n" +
+	"\x04code\x18\a \x01(\x05R\x04code\x12\x16\n" +
+	"\x06signal\x18\b \x01(\x05R\x06signal\x12\x14\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12\x18\n" +
+	"\astarted\x18\n" +
+	" \x01(\bR\astarted\x12\x14\n" +
+	"\x05ranks\x18\v \x01(\fR\x05ranks\"S\n" +
 	"\x0fAccountingQuery\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\fR\x05query\x12\x10\n" +
 	"\x03who\x18\x02 \x01(\tR\x03who\x12\x18\n" +
@@ -10312,7 +10572,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 119)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -10403,37 +10663,39 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*PortGiven)(nil),             // 86: roost.wire.PortGiven
 	(*ShellInput)(nil),            // 87: roost.wire.ShellInput
 	(*ShellOutput)(nil),           // 88: roost.wire.ShellOutput
-	(*AccountingQuery)(nil),       // 89: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 90: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 91: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 92: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 93: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 94: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 95: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 96: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 97: roost.wire.EndpointPort
-	(*BlobRequest)(nil),           // 98: roost.wire.BlobRequest
-	(*BlobPart)(nil),              // 99: roost.wire.BlobPart
-	(*BlobMissing)(nil),           // 100: roost.wire.BlobMissing
-	(*BlobList)(nil),              // 101: roost.wire.BlobList
-	(*BlobEntry)(nil),             // 102: roost.wire.BlobEntry
-	(*PackageChange)(nil),         // 103: roost.wire.PackageChange
-	(*ImageSettings)(nil),         // 104: roost.wire.ImageSettings
-	(*PackageQuery)(nil),          // 105: roost.wire.PackageQuery
-	(*PackageList)(nil),           // 106: roost.wire.PackageList
-	(*Package)(nil),               // 107: roost.wire.Package
-	(*PackageVersion)(nil),        // 108: roost.wire.PackageVersion
-	(*PackageLabel)(nil),          // 109: roost.wire.PackageLabel
-	(*PackageMove)(nil),           // 110: roost.wire.PackageMove
-	nil,                           // 111: roost.wire.JobStatus.CountsEntry
-	nil,                           // 112: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 113: roost.wire.FlowLimits.CategoriesEntry
-	nil,                           // 114: roost.wire.FlowProgress.StatesEntry
-	nil,                           // 115: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 116: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 117: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 118: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 119: roost.wire.Placed.Gpu
+	(*ReachCall)(nil),             // 89: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 90: roost.wire.ReachOutput
+	(*AccountingQuery)(nil),       // 91: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 92: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 93: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 94: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 95: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 96: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 97: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 98: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 99: roost.wire.EndpointPort
+	(*BlobRequest)(nil),           // 100: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 101: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 102: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 103: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 104: roost.wire.BlobEntry
+	(*PackageChange)(nil),         // 105: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 106: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 107: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 108: roost.wire.PackageList
+	(*Package)(nil),               // 109: roost.wire.Package
+	(*PackageVersion)(nil),        // 110: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 111: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 112: roost.wire.PackageMove
+	nil,                           // 113: roost.wire.JobStatus.CountsEntry
+	nil,                           // 114: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 115: roost.wire.FlowLimits.CategoriesEntry
+	nil,                           // 116: roost.wire.FlowProgress.StatesEntry
+	nil,                           // 117: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 118: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 119: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 120: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 121: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -10452,7 +10714,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	29,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	28,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	35,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	111, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	113, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -10468,7 +10730,7 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	40,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
 	53,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
 	3,   // 31: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	112, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	114, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
 	46,  // 33: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
 	43,  // 34: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
 	42,  // 35: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
@@ -10483,22 +10745,22 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	59,  // 44: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
 	51,  // 45: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
 	52,  // 46: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
-	113, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
-	114, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	115, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	116, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
 	52,  // 49: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
 	54,  // 50: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
 	57,  // 51: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
 	29,  // 52: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	115, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	117, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
 	29,  // 54: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	116, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	118, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	35,  // 56: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	38,  // 57: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	38,  // 58: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	38,  // 59: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	69,  // 60: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	117, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	118, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	119, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	120, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 63: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
 	72,  // 64: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
 	7,   // 65: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
@@ -10509,26 +10771,27 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	77,  // 70: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
 	78,  // 71: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
 	76,  // 72: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	119, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	121, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	86,  // 74: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
 	4,   // 75: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	96,  // 76: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	95,  // 77: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	95,  // 78: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	97,  // 79: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	102, // 80: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	104, // 81: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	107, // 82: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	108, // 83: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	109, // 84: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	110, // 85: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	104, // 86: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
-	2,   // 87: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	88,  // [88:88] is the sub-list for method output_type
-	88,  // [88:88] is the sub-list for method input_type
-	88,  // [88:88] is the sub-list for extension type_name
-	88,  // [88:88] is the sub-list for extension extendee
-	0,   // [0:88] is the sub-list for field type_name
+	4,   // 76: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 77: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	97,  // 78: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	97,  // 79: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	99,  // 80: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	104, // 81: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	106, // 82: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	109, // 83: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	110, // 84: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	111, // 85: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	112, // 86: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	106, // 87: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 88: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	89,  // [89:89] is the sub-list for method output_type
+	89,  // [89:89] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -10548,7 +10811,7 @@ func file_scheddapi_schedd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   117,
+			NumMessages:   119,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
