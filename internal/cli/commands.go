@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
@@ -20,9 +21,11 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pool"
 	"github.com/roost-batch/roost/internal/cli/progressbar"
 	"github.com/roost-batch/roost/internal/cli/slurm/reports"
+	"github.com/roost-batch/roost/internal/cli/slurm/steps"
 	"github.com/roost-batch/roost/internal/cli/storedfiles"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/cli/translation"
+	"github.com/roost-batch/roost/internal/slurm/getopt"
 )
 
 // entries is the table of everything, in the order of the help.
@@ -71,7 +74,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
 		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),
 	}
-	return slices.Concat(all, administratorEntries(), pbsEntries(), condorEntries(), reports.Entries(),
+	return slices.Concat(all, administratorEntries(), pbsEntries(), condorEntries(), slurmEntries(),
 		daemonEntries())
 }
 
@@ -116,6 +119,14 @@ func condorEntries() []frame.CommandEntry {
 	return append(condor.Entries(),
 		nodeEntry("condor_submit_dag", frame.GroupCondor, "run the flow of DAG files"),
 		nodeEntry("condor_dag_checker", frame.GroupCondor, "report all mistakes of DAG files"))
+}
+
+// slurmEntries are the commands of Slurm.
+func slurmEntries() []frame.CommandEntry {
+	return append(reports.Entries(), steps.Entries(func(c *frame.Invocation, _ []getopt.Given, _ []string) error {
+		fmt.Fprintln(c.Stderr, "srun: error: this runs in no job: write it in a script, and submit that with qsub")
+		return frame.ExitError(1)
+	})...)
 }
 
 // nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.

@@ -57,9 +57,9 @@ func TestScripts(t *testing.T) {
 		"pbs_hostn", "condor_dag_checker", "condor_submit_dag", "condor_submit", "condor_q",
 		"condor_history", "condor_rm",
 		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait",
-		"squeue", "scontrol"} {
+		"squeue", "scontrol", "srun"} {
 		to := program
-		if frame.FindEntry(pbs.LocalEntries(), name) != nil {
+		if name == "srun" || frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"
 		}
 		if err := os.Symlink(to, filepath.Join(bin, name)); err != nil {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs"
+	"github.com/roost-batch/roost/internal/cli/slurm/steps"
 	"github.com/roost-batch/roost/internal/identity/loginfile"
+	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -33,6 +35,11 @@ func Run(ctx context.Context, a *frame.App, args []string) int {
 // findCommand makes the command of a link's name. Other names are roost's, with all of
 // their command line.
 func findCommand(name string) *frame.Command {
+	if name == "srun" { // in a job it needs no schedd
+		return steps.SrunCommand(func(c *frame.Invocation, _ []getopt.Given, _ []string) error {
+			return c.ExecSibling(frame.MainProgram)
+		})
+	}
 	c := frame.FindEntry(pbs.LocalEntries(), name)
 	if c == nil {
 		return &frame.Command{Name: name, Group: frame.GroupPBS, RawArgs: true, Program: frame.MainProgram}
