@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 # The names that are links to roost-q, and those that are links to roost: PBS commands, and those of HTCondor.
 PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
-PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker squeue scontrol
+PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker squeue scontrol sacct sinfo
 # Those of Slurm that are links to roost-q.
 SLURM_LOCAL := srun
 

@@ -31,10 +31,39 @@ type rowWriter struct {
 	names *linetext.Escaper
 	hosts *linetext.Escaper // of lists of hosts, where commas and brackets have a meaning
 	most  int               // bytes of a text
+	part  Part
+}
+
+// Part says which part of a job a row is about. The zero value is a whole attempt in one
+// row.
+type Part struct {
+	HasSteps bool   // steps have rows of their own, as in Slurm
+	Step     string // of the step that the row is about; empty: of the job
+	Indexes  string // of tasks that share the row, as "[3-7]"; empty: it is one
+}
+
+// hides reports whether a row has no value of a field because another row has it.
+func (p *Part) hides(name string) bool {
+	switch name {
+	case "User", "UID", "Partition", "Timelimit", "TimelimitRaw", "QOS", "WorkDir", "SubmitLine":
+		return p.Step != ""
+	case "MaxRSS", "MaxDiskRead", "MaxDiskWrite":
+		return p.HasSteps && p.Step == ""
+	}
+	return false
+}
+
+// appendField appends the value of a field.
+func (w *rowWriter) appendField(b []byte, f *Field, r *accounting.AttemptRecord) []byte {
+	if w.part.hides(f.Name) {
+		return b
+	}
+	return f.append(w, b, r)
 }
 
 func newRowWriter(o Options, special string) rowWriter {
-	return rowWriter{o, linetext.NewEscaper(special), linetext.NewEscaper(special + ",[]"), maxText}
+	return rowWriter{Options: o, names: linetext.NewEscaper(special), hosts: linetext.NewEscaper(special + ",[]"),
+		most: maxText}
 }
 
 // maxText bounds one value, in bytes.

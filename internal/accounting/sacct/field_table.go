@@ -36,7 +36,7 @@ func Fields() []Field {
 			func(r *attemptRecord) string { return r.Job.UnixGroup }),
 		{"JobID", 12, "number of the job; for an array with _ and the index of the task", appendJobID},
 		{"JobIDRaw", 12, "number of the job", appendJobNumber},
-		textField("JobName", 10, "name of the job", func(r *attemptRecord) string { return r.Job.Name }),
+		{"JobName", 10, "name of the job", (*rowWriter).appendJobName},
 		sizeField("MaxDiskRead", "read from disks", appendKiB,
 			func(r *attemptRecord) roost.Bytes { return roost.Bytes(r.Read) }),
 		sizeField("MaxDiskWrite", "written to disks", appendKiB,
@@ -51,7 +51,7 @@ func Fields() []Field {
 		elapsedField("Planned", 10, "time from Eligible to Start", waited),
 		numberField("PlannedRaw", 10, "the same in seconds", waited),
 		textField("Project", 10, "what the job is charged to", func(r *attemptRecord) string { return r.Job.Project }),
-		textField("QOS", 10, "the same as Band", bandName),
+		{"QOS", 10, "the same as Band", (*rowWriter).appendQOS},
 		textField("Reason", 22, "why it did not succeed", func(r *attemptRecord) string { return r.Reason }),
 		numberField("ReqCPUS", 8, "CPUs that one task asked for, rounded up to whole ones",
 			func(r *attemptRecord) int64 { return CPUs(r.Job.Request.CPU) }),
@@ -62,7 +62,7 @@ func Fields() []Field {
 		numberField("Restarts", 8, "executions of the task before this one",
 			func(r *attemptRecord) int64 { return max(int64(r.Attempt)-1, 0) }),
 		timeField("Start", "start of the attempt", func(r *attemptRecord) accounting.Millis { return r.Started }),
-		textField("State", 13, "state", func(r *attemptRecord) string { return State(r) }),
+		{"State", 13, "state", (*rowWriter).appendState},
 		timeField("Submit", "when it was submitted",
 			func(r *attemptRecord) accounting.Millis { return r.Job.Submitted }),
 		textField("SubmitLine", 20, "first word of the command",
@@ -137,16 +137,49 @@ func EndTime(r *accounting.AttemptRecord) accounting.Millis {
 	return r.Ended
 }
 
-func appendJobNumber(_ *rowWriter, b []byte, r *attemptRecord) []byte {
-	return strconv.AppendUint(b, r.Job.Seq, 10)
+func appendJobNumber(w *rowWriter, b []byte, r *attemptRecord) []byte {
+	return w.appendStep(strconv.AppendUint(b, r.Job.Seq, 10))
+}
+
+// appendStep appends the step that a row is about to an id.
+func (w *rowWriter) appendStep(b []byte) []byte {
+	if w.part.Step == "" {
+		return b
+	}
+	return append(append(b, '.'), w.part.Step...)
+}
+
+func (w *rowWriter) appendJobName(b []byte, r *attemptRecord) []byte {
+	return w.names.Append(b, cmp.Or(w.part.Step, r.Job.Name), w.most)
+}
+
+// appendState appends the state. Where steps have rows, that of the job says who removed
+// it.
+func (w *rowWriter) appendState(b []byte, r *attemptRecord) []byte {
+	state := State(r)
+	if b = append(b, state...); state == "CANCELLED" && w.part.HasSteps && w.part.Step == "" {
+		b = strconv.AppendUint(append(b, " by "...), uint64(r.Job.UID), 10)
+	}
+	return b
+}
+
+// appendQOS appends the band. Slurm's own clients know no bands.
+func (w *rowWriter) appendQOS(b []byte, r *attemptRecord) []byte {
+	if w.part.HasSteps {
+		return append(b, "normal"...)
+	}
+	return append(b, bandName(r)...)
 }
 
 func appendJobID(w *rowWriter, b []byte, r *attemptRecord) []byte {
-	b = appendJobNumber(w, b, r)
-	if r.Job.Array {
+	b = strconv.AppendUint(b, r.Job.Seq, 10)
+	switch {
+	case w.part.Indexes != "":
+		b = append(append(b, '_'), w.part.Indexes...)
+	case r.Job.Array:
 		b = strconv.AppendInt(append(b, '_'), int64(r.Index), 10)
 	}
-	return b
+	return w.appendStep(b)
 }
 
 func (w *rowWriter) appendCluster(b []byte, r *attemptRecord) []byte {

@@ -58,6 +58,11 @@ func ParseFormat(list string) ([]Column, error) {
 	return columns, nil
 }
 
+// IsField reports whether there is a field of a name, in any case.
+func IsField(name string) bool {
+	return slices.ContainsFunc(Fields(), func(f Field) bool { return strings.EqualFold(f.Name, name) })
+}
+
 func unknownField(name string, all []Field) error {
 	names := make([]string, len(all))
 	for i, f := range all {

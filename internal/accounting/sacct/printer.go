@@ -33,6 +33,9 @@ func newRowPrinter(w io.Writer, columns []Column, o Options, special string) row
 	}
 }
 
+// SetPart says which part of its job the next row is about.
+func (p *rowPrinter) SetPart(part Part) { p.writer.part = part }
+
 // Close writes what is left.
 func (p *rowPrinter) Close() error { return p.out.Flush() }
 
@@ -60,7 +63,7 @@ func NewTable(w io.Writer, columns []Column, o Options, head bool) *TablePrinter
 func (p *TablePrinter) Print(r *accounting.AttemptRecord) error {
 	for i := range p.columns {
 		c := &p.columns[i]
-		p.line = c.append(&p.writer, p.line[:0], r)
+		p.line = p.writer.appendField(p.line[:0], &c.Field, r)
 		p.writeCell(p.line, c.Width, c.Left)
 	}
 	return p.out.WriteByte('\n')
@@ -121,6 +124,12 @@ func NewLines(w io.Writer, columns []Column, o Options, head bool, delimiter str
 	return p, nil
 }
 
+// SetPart says which part of its job the next row is about.
+func (p *LinePrinter) SetPart(part Part) {
+	p.rowPrinter.SetPart(part)
+	p.lastWriter.part = part
+}
+
 // endCell ends the value of column i.
 func (p *LinePrinter) endCell(i int) {
 	if i+1 < len(p.columns) || p.trailing {
@@ -139,7 +148,7 @@ func (p *LinePrinter) Print(r *accounting.AttemptRecord) error {
 		if i+1 == len(p.columns) {
 			writer = &p.lastWriter
 		}
-		p.line = p.columns[i].append(writer, p.line, r)
+		p.line = writer.appendField(p.line, &p.columns[i].Field, r)
 		p.endCell(i)
 	}
 	_, err := p.out.Write(p.line)

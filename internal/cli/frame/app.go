@@ -64,7 +64,11 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
-	if cmd := a.Find(name); cmd != nil && cmd.IsLink() {
+	cmd := a.Find(name)
+	if cmd != nil && !cmd.IsLink() {
+		cmd = a.Find(SlurmPrefix + name)
+	}
+	if cmd != nil && cmd.IsLink() {
 		return a.runCommand(ctx, cmd, args)
 	}
 	cmd, args, err := a.selectCommand(args)

@@ -44,6 +44,10 @@ func (c *Command) IsLink() bool {
 	return c.Group == GroupPBS || c.Group == GroupCondor || c.Group == GroupSlurm
 }
 
+// SlurmPrefix begins the name of a command of Slurm whose own name is that of a command
+// of Roost. A link of its own name leads to it.
+const SlurmPrefix = "slurm_"
+
 // Example is a command line for the help, and what it does.
 type Example struct{ Line, Description string }
 

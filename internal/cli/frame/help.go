@@ -35,7 +35,7 @@ func (a *App) printOverview(w io.Writer) {
 func (a *App) PrintHelp(w io.Writer, cmd *Command) {
 	name := "roost " + cmd.Name
 	if cmd.IsLink() {
-		name = cmd.Name
+		name = ManualPage(cmd)
 	}
 	line := name
 	if len(cmd.Flags) > 0 {
@@ -62,7 +62,7 @@ func (a *App) PrintHelp(w io.Writer, cmd *Command) {
 // ManualPage is the name of the manual page of a command.
 func ManualPage(cmd *Command) string {
 	if cmd.IsLink() {
-		return cmd.Name
+		return strings.TrimPrefix(cmd.Name, SlurmPrefix)
 	}
 	return "roost-" + cmd.Name
 }

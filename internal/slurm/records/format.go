@@ -31,38 +31,61 @@ type Column struct {
 // Format is what a line of squeue is made of.
 type Format []Column
 
+// FormatPart is a letter of a format with its width, and text that follows it.
+type FormatPart struct {
+	Letter byte
+	Width  int  // 0: as wide as the value
+	Right  bool // aligned to the right
+	Suffix string
+}
+
+// SplitFormat takes a format such as "%.18i %R" apart. Prefix is text before its first
+// letter.
+func SplitFormat(text string) (prefix string, parts []FormatPart) {
+	prefix, rest, found := strings.Cut(text, "%")
+	if !found {
+		return prefix, nil
+	}
+	for part := range strings.SplitSeq(rest, "%") {
+		var p FormatPart
+		if part = strings.TrimPrefix(part, "#"); strings.HasPrefix(part, ".") {
+			p.Right, part = true, part[1:]
+		}
+		if p.Width, part = cutWidth(part); part != "" {
+			p.Letter, p.Suffix = part[0], part[1:]
+		}
+		parts = append(parts, p)
+	}
+	return prefix, parts
+}
+
+// cutWidth reads the width at the begin of a text.
+func cutWidth(text string) (width int, rest string) {
+	digits := 0
+	for digits < len(text) && text[digits] >= '0' && text[digits] <= '9' {
+		digits++
+	}
+	width, err := strconv.Atoi("0" + text[:digits])
+	if err != nil {
+		width = maxColumnWidth
+	}
+	return min(width, maxColumnWidth), text[digits:]
+}
+
 // ParseFormat reads a format of squeue -o, such as "%.18i %R". It returns the letters
 // that stand for no field, too.
 func ParseFormat(text string) (f Format, unknown []string) {
 	all := fields()
-	prefix, rest, _ := strings.Cut(text, "%")
-	if f = append(f, Column{Suffix: prefix}); !strings.Contains(text, "%") {
-		return f, nil
-	}
-	for part := range strings.SplitSeq(rest, "%") {
-		c, size := Column{}, 0
-		if strings.HasPrefix(part, ".") {
-			c.Right, part = true, part[1:]
-		}
-		for size < len(part) && part[size] >= '0' && part[size] <= '9' {
-			size++
-		}
-		n, err := strconv.Atoi("0" + part[:size])
-		if c.Width = min(n, maxColumnWidth); err != nil {
-			c.Width = maxColumnWidth
-		}
-		if part = part[size:]; part == "" {
-			unknown = append(unknown, part)
-			continue
-		}
-		i := slices.IndexFunc(all, func(g Field) bool { return g.Letter == part[0] })
+	prefix, parts := SplitFormat(text)
+	f = append(f, Column{Suffix: prefix})
+	for _, p := range parts {
+		i := slices.IndexFunc(all, func(g Field) bool { return g.Letter == p.Letter && p.Letter != 0 })
 		if i < 0 {
-			unknown = append(unknown, part[:1])
-			f = append(f, Column{Suffix: part[1:]})
+			unknown = append(unknown, strings.Trim(string(rune(p.Letter)), "\x00"))
+			f = append(f, Column{Suffix: p.Suffix})
 			continue
 		}
-		c.Field, c.Suffix = &all[i], part[1:]
-		f = append(f, c)
+		f = append(f, Column{Field: &all[i], Width: p.Width, Right: p.Right, Suffix: p.Suffix})
 	}
 	return f, unknown
 }
@@ -86,15 +109,7 @@ func ParseNames(text string) (Format, error) {
 			if strings.HasPrefix(size, ".") {
 				c.Right, size = true, size[1:]
 			}
-			digits := 0
-			for digits < len(size) && size[digits] >= '0' && size[digits] <= '9' {
-				digits++
-			}
-			n, err := strconv.Atoi("0" + size[:digits])
-			if c.Width = min(n, maxColumnWidth); err != nil {
-				c.Width = maxColumnWidth
-			}
-			c.Suffix = size[digits:]
+			c.Width, c.Suffix = cutWidth(size)
 		}
 		f = append(f, c)
 	}
@@ -125,18 +140,23 @@ func (f Format) line(value func(*Field) string) string {
 	return b.String()
 }
 
-// fit cuts or fills a value to the width of its column.
 func (c *Column) fit(text string) string {
+	p := FormatPart{Width: c.Width, Right: c.Right}
+	return p.Fit(text)
+}
+
+// Fit cuts or fills a value to the width of its column.
+func (p *FormatPart) Fit(text string) string {
 	n := utf8.RuneCountInString(text)
 	switch {
-	case c.Width == 0 || n == c.Width:
+	case p.Width == 0 || n == p.Width:
 		return text
-	case n > c.Width:
-		return string([]rune(text)[:c.Width])
-	case c.Right:
-		return strings.Repeat(" ", c.Width-n) + text
+	case n > p.Width:
+		return string([]rune(text)[:p.Width])
+	case p.Right:
+		return strings.Repeat(" ", p.Width-n) + text
 	}
-	return text + strings.Repeat(" ", c.Width-n)
+	return text + strings.Repeat(" ", p.Width-n)
 }
 
 // Sort orders jobs by the letters of -S, each with + or - before it.

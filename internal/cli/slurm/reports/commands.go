@@ -14,7 +14,9 @@ import (
 // Entries is the table of these commands in the order of the help.
 func Entries() []frame.CommandEntry {
 	return []frame.CommandEntry{
-		frame.Entry("squeue", squeueCommand), frame.Entry("scontrol", scontrolCommand),
+		frame.Entry("squeue", squeueCommand), frame.Entry(frame.SlurmPrefix+"sacct", sacctCommand),
+		frame.Entry("scontrol", scontrolCommand),
+		frame.Entry("sinfo", sinfoCommand),
 	}
 }
 
@@ -24,9 +26,14 @@ const slurmVersion = "24.11.5"
 // failure is the exit status of these commands for whatever went wrong.
 const failure = 1
 
+// ownName is the name of the command in Slurm.
+func ownName(c *frame.Invocation) string {
+	return strings.TrimPrefix(c.Command.Name, frame.SlurmPrefix)
+}
+
 // fail prints why something cannot be done, as Slurm does: with the name of the command.
 func fail(c *frame.Invocation, text string) error {
-	fmt.Fprintf(c.Stderr, "%s: error: %s\n", c.Command.Name, document.PrintableText(text))
+	fmt.Fprintf(c.Stderr, "%s: error: %s\n", ownName(c), document.PrintableText(text))
 	return frame.ExitError(failure)
 }
 
@@ -53,7 +60,7 @@ func parseOptions(c *frame.Invocation, options []getopt.Option) (given []getopt.
 		}
 	}
 	if err != nil {
-		fmt.Fprint(c.Stderr, getopt.Message(c.Command.Name, err))
+		fmt.Fprint(c.Stderr, getopt.Message(ownName(c), err))
 		return nil, nil, false, frame.ExitError(failure)
 	}
 	if node, ok := getopt.Last(given, "clusters"); ok && node != "all" {

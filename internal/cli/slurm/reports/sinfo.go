@@ -1,0 +1,284 @@
+package reports
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/slurm/getopt"
+	"github.com/roost-batch/roost/internal/slurm/hostlist"
+	"github.com/roost-batch/roost/internal/slurm/records"
+)
+
+func sinfoCommand() *frame.Command {
+	return &frame.Command{
+		Name: "sinfo", Group: frame.GroupSlurm, Summary: "list machines and partitions as Slurm does", RawArgs: true,
+		MaxOperands: -1, Run: sinfo,
+		Synopsis: "[-o FORMAT] [-p PARTITIONS] [-n NODES] [-t STATES] [-hlNrs]",
+		Description: "Lists the machines of the pool by their state, as sinfo of Slurm does. All are in the " +
+			"partition of the default queue.",
+		Examples: []frame.Example{
+			{Line: "sinfo", Description: "a line for each state of machines"},
+			{Line: "sinfo -N -l", Description: "a line for each machine"},
+			{Line: "sinfo -h -o %C", Description: "CPUs: allocated, idle, other and all"},
+		},
+	}
+}
+
+func sinfoOptions() []getopt.Option {
+	with := func(name string, letter byte) getopt.Option {
+		return getopt.Option{Name: name, Letter: letter, Argument: getopt.Required}
+	}
+	return []getopt.Option{
+		{Name: "all", Letter: 'a'}, {Name: "dead", Letter: 'd'}, {Name: "exact", Letter: 'e'},
+		{Name: "noheader", Letter: 'h'}, {Name: "hide"}, {Name: "long", Letter: 'l'}, with("clusters", 'M'),
+		with("cluster", 0), with("nodes", 'n'), {Name: "Node", Letter: 'N'}, with("format", 'o'),
+		with("partition", 'p'), {Name: "responding", Letter: 'r'}, {Name: "list-reasons", Letter: 'R'},
+		{Name: "summarize", Letter: 's'}, with("sort", 'S'), with("states", 't'), {Name: "reservation", Letter: 'T'},
+		{Name: "verbose", Letter: 'v'}, {Name: "federation"}, {Name: "local"}, {Name: "noconvert"},
+	}
+}
+
+// machineGroup is machines that share a line.
+type machineGroup []document.Node
+
+// sinfoField is what a letter of sinfo -o stands for.
+type sinfoField struct {
+	letter byte
+	title  string
+	// it differs between machines, and those that differ in it are in lines of their own
+	separates bool
+	value     func(machineGroup) string
+}
+
+// first makes a field of the first machine of a line.
+func first(value func(*document.Node) string) func(machineGroup) string {
+	return func(g machineGroup) string {
+		if len(g) == 0 {
+			return "n/a"
+		}
+		return value(&g[0])
+	}
+}
+
+// same is a field that is the same for all.
+func same(text string) func(machineGroup) string { return func(machineGroup) string { return text } }
+
+// shortNodeState is the state in at most five letters.
+func shortNodeState(n *document.Node) string {
+	return map[string]string{"allocated": "alloc", "mixed": "mix", "drained": "drain",
+		"draining": "drng"}[nodeState(n)]
+}
+
+func sinfoFields() []sinfoField {
+	long := func(n *document.Node) string { return nodeState(n) }
+	short := func(n *document.Node) string { return cmp.Or(shortNodeState(n), nodeState(n)) }
+	number := func(value func(*document.Node) float64) func(machineGroup) string {
+		return first(func(n *document.Node) string { return strconv.FormatInt(int64(value(n)), 10) })
+	}
+	return []sinfoField{
+		{'P', "PARTITION", false, same(roost.DefaultQueueName + "*")},
+		{'R', "PARTITION", false, same(roost.DefaultQueueName)},
+		{'a', "AVAIL", false, same("up")}, {'l', "TIMELIMIT", false, same("infinite")},
+		{'L', "DEFAULTTIME", false, same("n/a")}, {'s', "JOB_SIZE", false, same("1-infinite")},
+		{'r', "ROOT", false, same("no")}, {'h', "OVERSUBS", false, same("NO")}, {'g', "GROUPS", false, same("all")},
+		{'p', "PRIO_TIER", false, same("1")}, {'i', "RESERVATION", false, same("")},
+		{'D', "NODES", false, func(g machineGroup) string { return strconv.Itoa(len(g)) }},
+		{'N', "NODELIST", false, machineGroup.names}, {'n', "HOSTNAMES", true, first(func(n *document.Node) string {
+			return n.Name
+		})},
+		{'o', "NODE_ADDR", true, first(func(n *document.Node) string { return n.Name })},
+		{'T', "STATE", true, first(long)}, {'t', "STATE", true, first(short)},
+		{'c', "CPUS", true, number(func(n *document.Node) float64 { return n.Cpus.Total })},
+		{'m', "MEMORY", true, number(func(n *document.Node) float64 { return n.Memory.Total / (1 << 20) })},
+		{'e', "FREE_MEM", true, number(func(n *document.Node) float64 { return n.Memory.Free / (1 << 20) })},
+		{'d', "TMP_DISK", true, number(func(n *document.Node) float64 { return n.Disk.Total / (1 << 20) })},
+		{'G', "GRES", true, first(func(n *document.Node) string {
+			if n.GPUs.Total < 1 {
+				return "(null)"
+			}
+			return fmt.Sprintf("gpu:%d", int64(n.GPUs.Total))
+		})},
+		{'f', "AVAIL_FEATURES", false, same("(null)")}, {'b', "ACTIVE_FEATURES", false, same("(null)")},
+		{'C', "CPUS(A/I/O/T)", false, machineGroup.cpus}, {'F', "NODES(A/I/O/T)", false, machineGroup.counts},
+		{'A', "NODES(A/I)", false, func(g machineGroup) string {
+			parts := strings.Split(g.counts(), "/")
+			return parts[0] + "/" + parts[1]
+		}},
+		{'O', "CPU_LOAD", true, first(func(n *document.Node) string { return fmt.Sprintf("%.2f", n.Load) })},
+		{'w', "WEIGHT", false, same("1")},
+		{'z', "S:C:T", true, first(func(n *document.Node) string {
+			return fmt.Sprintf("1:%d:1", int64(n.Cpus.Total))
+		})},
+		{'X', "SOCKETS", false, same("1")}, {'Z', "THREADS", false, same("1")},
+		{'Y', "CORES", true, number(func(n *document.Node) float64 { return n.Cpus.Total })},
+		{'E', "REASON", true, first(func(n *document.Node) string {
+			return document.PrintableText(cmp.Or(n.Drain, "none"))
+		})},
+		{'H', "TIMESTAMP", false, same("Unknown")}, {'u', "USER", false, same("Unknown")},
+		{'U', "USER", false, same("Unknown")}, {'v', "VERSION", false, same(slurmVersion)},
+		{'M', "PREEMPT_MODE", false, same("OFF")}, {'B', "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
+	}
+}
+
+func (g machineGroup) names() string {
+	names := make([]string, len(g))
+	for i := range g {
+		names[i] = g[i].Name
+	}
+	return hostlist.Compress(names)
+}
+
+// cpus counts CPUs that are allocated, idle, neither, and all.
+func (g machineGroup) cpus() string {
+	var used, idle, other, total int64
+	for i := range g {
+		n := &g[i]
+		all, free := int64(n.Cpus.Total), int64(n.Cpus.Free)
+		total += all
+		used += all - free
+		if n.Drain != "" {
+			other += free
+		} else {
+			idle += free
+		}
+	}
+	return fmt.Sprintf("%d/%d/%d/%d", used, idle, other, total)
+}
+
+// counts counts machines that are allocated, idle, neither, and all.
+func (g machineGroup) counts() string {
+	var used, idle, other int
+	for i := range g {
+		switch nodeState(&g[i]) {
+		case "allocated", "mixed":
+			used++
+		case "idle":
+			idle++
+		default:
+			other++
+		}
+	}
+	return fmt.Sprintf("%d/%d/%d/%d", used, idle, other, len(g))
+}
+
+// sinfoFormat is the format that the options ask for.
+func sinfoFormat(c *frame.Invocation, given []getopt.Given) string {
+	width := strconv.Itoa(max(len(roost.DefaultQueueName)+1, len("PARTITION")))
+	switch format, _ := getopt.Last(given, "format"); {
+	case format != "":
+		return format
+	case c.Getenv("SINFO_FORMAT") != "":
+		return c.Getenv("SINFO_FORMAT")
+	case has(given, "list-reasons"):
+		return "%20E %9u %19H %N"
+	case has(given, "summarize"):
+		return "%" + width + "P %.5a %.10l %.16F %N"
+	case has(given, "Node") && has(given, "long"):
+		return "%N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E"
+	case has(given, "Node"):
+		return "%N %.6D %.9P %6t"
+	case has(given, "long"):
+		return "%" + width + "P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N"
+	}
+	return "%" + width + "P %.5a %.10l %.6D %.6t %N"
+}
+
+func sinfo(c *frame.Invocation) error {
+	given, operands, answered, err := parseOptions(c, sinfoOptions())
+	if err != nil || answered {
+		return err
+	}
+	if len(operands) > 0 {
+		return fail(c, "Unrecognized option: "+operands[0])
+	}
+	nodes, err := chosenMachines(c, given)
+	if err != nil {
+		return err
+	}
+	prefix, parts := records.SplitFormat(sinfoFormat(c, given))
+	all := sinfoFields()
+	fieldOf := func(letter byte) *sinfoField {
+		if i := slices.IndexFunc(all, func(f sinfoField) bool { return f.letter == letter }); i >= 0 {
+			return &all[i]
+		}
+		return nil
+	}
+	for _, p := range parts {
+		if fieldOf(p.Letter) == nil {
+			return fail(c, "Invalid node format specification: "+string(p.Letter))
+		}
+	}
+	out := bufio.NewWriter(c.Stdout)
+	defer out.Flush()
+	write := func(value func(*sinfoField) string) {
+		out.WriteString(prefix)
+		for _, p := range parts {
+			out.WriteString(p.Fit(value(fieldOf(p.Letter))) + p.Suffix)
+		}
+		out.WriteByte('\n')
+	}
+	if !has(given, "noheader") {
+		write(func(f *sinfoField) string { return f.title })
+	}
+	for _, g := range groupMachines(nodes, has(given, "Node"), func(n document.Node) (key string) {
+		for _, p := range parts {
+			if f := fieldOf(p.Letter); f.separates {
+				key += f.value(machineGroup{n}) + "\x00"
+			}
+		}
+		return key
+	}) {
+		write(func(f *sinfoField) string { return f.value(g) })
+	}
+	return nil
+}
+
+// groupMachines puts machines of one key in a line, or each in one of its own.
+func groupMachines(nodes []document.Node, each bool, keyOf func(document.Node) string) (groups []machineGroup) {
+	byKey := map[string]int{}
+	for _, n := range nodes {
+		key := keyOf(n)
+		i, ok := byKey[key]
+		if !ok || each {
+			i, byKey[key] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], n)
+	}
+	if len(groups) == 0 {
+		groups = []machineGroup{nil}
+	}
+	return groups
+}
+
+// chosenMachines asks for the machines that the options choose.
+func chosenMachines(c *frame.Invocation, given []getopt.Given) ([]document.Node, error) {
+	text, _ := getopt.Last(given, "nodes")
+	names, err := hostlist.Expand(text)
+	if err != nil {
+		return nil, fail(c, "Invalid node name "+text)
+	}
+	partitions, _ := getopt.Last(given, "partition")
+	states, _ := getopt.Last(given, "states")
+	nodes, err := machines(c)
+	if err != nil {
+		return nil, failWith(c, err)
+	}
+	return slices.DeleteFunc(nodes, func(n document.Node) bool {
+		state := nodeState(&n)
+		inState := states == "" || slices.ContainsFunc(list(states), func(s string) bool {
+			s = strings.ToLower(s)
+			return s == "all" || s == state || s == shortNodeState(&n) || s == "drain" && n.Drain != ""
+		})
+		inPartition := partitions == "" || slices.Contains(list(partitions), roost.DefaultQueueName)
+		return !wantsNode(names, n.Name) || !inState || !inPartition ||
+			has(given, "list-reasons") && n.Drain == ""
+	}), nil
+}
