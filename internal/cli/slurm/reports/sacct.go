@@ -114,7 +114,13 @@ func (l *sacctList) readFilters() error {
 	now := l.Now()
 	y, m, d := now.In(time.Local).Date()
 	l.from, l.to = time.Date(y, m, d, 0, 0, 0, 0, time.Local), now.Add(time.Minute)
-	for _, text := range splitIDs(l.last("jobs", "job")) {
+	var ids []string
+	for _, g := range l.given { // -j may be given several times
+		if g.Name == "jobs" || g.Name == "job" {
+			ids = append(ids, splitIDs(g.Value)...)
+		}
+	}
+	for _, text := range ids {
 		id, ok := parseJobID(text)
 		if !ok {
 			return fail(l.Invocation, "Invalid job id: "+text)
