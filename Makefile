@@ -6,7 +6,7 @@ DESTDIR ?=
 PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
 PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker squeue scontrol sacct sinfo
 # Those of Slurm that are links to roost-q.
-SLURM_LOCAL := srun
+SLURM_LOCAL := sbatch scancel srun
 
 # scripts/flags.sh says why. Other flags would compile all packages once more.
 export CGO_CFLAGS := $(shell . scripts/flags.sh; echo "$$CGO_CFLAGS")

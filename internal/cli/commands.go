@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
@@ -22,10 +21,10 @@ import (
 	"github.com/roost-batch/roost/internal/cli/progressbar"
 	"github.com/roost-batch/roost/internal/cli/slurm/reports"
 	"github.com/roost-batch/roost/internal/cli/slurm/steps"
+	"github.com/roost-batch/roost/internal/cli/slurm/submission"
 	"github.com/roost-batch/roost/internal/cli/storedfiles"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/cli/translation"
-	"github.com/roost-batch/roost/internal/slurm/getopt"
 )
 
 // entries is the table of everything, in the order of the help.
@@ -123,10 +122,7 @@ func condorEntries() []frame.CommandEntry {
 
 // slurmEntries are the commands of Slurm.
 func slurmEntries() []frame.CommandEntry {
-	return append(reports.Entries(), steps.Entries(func(c *frame.Invocation, _ []getopt.Given, _ []string) error {
-		fmt.Fprintln(c.Stderr, "srun: error: this runs in no job: write it in a script, and submit that with qsub")
-		return frame.ExitError(1)
-	})...)
+	return slices.Concat(submission.Entries(), reports.Entries(), steps.Entries(submission.RunOutside))
 }
 
 // nodeEntry is the entry of a command that roost-node runs. Its flags and help are there.

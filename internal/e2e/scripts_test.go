@@ -57,9 +57,10 @@ func TestScripts(t *testing.T) {
 		"pbs_hostn", "condor_dag_checker", "condor_submit_dag", "condor_submit", "condor_q",
 		"condor_history", "condor_rm",
 		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait",
-		"squeue", "scontrol", "sacct", "sinfo", "srun"} {
+		"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel"} {
 		to := program
-		if name == "srun" || frame.FindEntry(pbs.LocalEntries(), name) != nil {
+		if slices.Contains([]string{"srun", "sbatch", "scancel"}, name) ||
+			frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"
 		}
 		if err := os.Symlink(to, filepath.Join(bin, name)); err != nil {

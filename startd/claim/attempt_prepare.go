@@ -252,6 +252,8 @@ func (h launcher) environment(a *Attempt) []string {
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)
 	}
+	own = append(own, slurmVariables(h.machine.config.Name, a.program.GetNodeFile(), given, time.Now(),
+		a.record.Walltime, len(h.file.gpuShares()))...)
 	own = append(append(own, hostFileVariables(a, given)...), h.machine.gpus.Environment(h.file.gpuShares())...)
 	all := make([]string, 0, len(given)+len(own))
 	for _, v := range given {

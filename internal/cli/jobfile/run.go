@@ -100,5 +100,5 @@ func runJob(c *frame.Invocation) error {
 		fmt.Fprintln(c.Stdout, id)
 		return nil
 	}
-	return jobs.AttachJob(c, id, signals)
+	return jobs.AttachJob(c, id, signals, c.Flag("quiet"))
 }

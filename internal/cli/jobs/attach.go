@@ -18,8 +18,8 @@ import (
 )
 
 // AttachJob shows the output of a job until it has ended, and removes it when the user
-// says so.
-func AttachJob(c *frame.Invocation, id string, signals <-chan os.Signal) error {
+// says so. If it is quiet, nothing but the job's own output is printed.
+func AttachJob(c *frame.Invocation, id string, signals <-chan os.Signal, quiet bool) error {
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	c.Context = ctx
@@ -39,7 +39,7 @@ func AttachJob(c *frame.Invocation, id string, signals <-chan os.Signal) error {
 	unable := make(chan string, 1)
 	go func() {
 		t, err := WatchJobs(c, &scheddapi.Selection{Selectors: []string{id}},
-			&runProgress{Invocation: c, began: c.Now(), startFailed: unable})
+			&runProgress{Invocation: c, began: c.Now(), startFailed: unable, quiet: quiet})
 		ended <- outcome{t, err}
 	}()
 	asked := false
@@ -50,7 +50,7 @@ func AttachJob(c *frame.Invocation, id string, signals <-chan os.Signal) error {
 				return o.err
 			}
 			streams.Wait()
-			return reportEnd(c, o.tally, asked, errors.Join(failed[:]...))
+			return reportEnd(c, o.tally, asked, quiet, errors.Join(failed[:]...))
 		case why := <-unable: // it is held; whoever waits here cannot mend it and release it
 			fmt.Fprintf(c.Stderr, "roost: %s: %s\n", id, why)
 			RemoveInterrupted(c, id)
@@ -85,7 +85,7 @@ func RemoveInterrupted(c *frame.Invocation, id string) {
 
 // reportEnd says how the job ended, where its exit status does not, and ends with that
 // status.
-func reportEnd(c *frame.Invocation, t *Progress, interrupted bool, logs error) error {
+func reportEnd(c *frame.Invocation, t *Progress, interrupted, quiet bool, logs error) error {
 	if logs != nil {
 		fmt.Fprintf(c.Stderr, "roost: the output may not be whole: %s\n", frame.ErrorText(logs))
 	}
@@ -106,7 +106,7 @@ func reportEnd(c *frame.Invocation, t *Progress, interrupted bool, logs error) e
 	if code := document.TaskCode(s); code != 0 {
 		return frame.ExitError(code)
 	}
-	if !c.Flag("quiet") {
+	if !quiet {
 		hint(c, s.GetId())
 	}
 	return nil
@@ -119,6 +119,7 @@ type runProgress struct {
 	began       time.Time
 	lastReason  string
 	startFailed chan<- string // takes one reason
+	quiet       bool
 }
 
 const silentWait = 2 * time.Second
@@ -132,7 +133,7 @@ func (p *runProgress) update(t *Progress, _ *scheddapi.WatchEvent) {
 		}
 		return
 	}
-	if s == nil || p.Flag("quiet") || !p.ErrScreen.Terminal || p.Now().Sub(p.began) < silentWait {
+	if s == nil || p.quiet || !p.ErrScreen.Terminal || p.Now().Sub(p.began) < silentWait {
 		return
 	}
 	state := document.StateOf(s)

@@ -7,10 +7,12 @@ package localpbs
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs"
 	"github.com/roost-batch/roost/internal/cli/slurm/steps"
+	"github.com/roost-batch/roost/internal/cli/slurm/submission"
 	"github.com/roost-batch/roost/internal/identity/loginfile"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -40,7 +42,7 @@ func findCommand(name string) *frame.Command {
 			return c.ExecSibling(frame.MainProgram)
 		})
 	}
-	c := frame.FindEntry(pbs.LocalEntries(), name)
+	c := frame.FindEntry(slices.Concat(pbs.LocalEntries(), submission.Entries()), name)
 	if c == nil {
 		return &frame.Command{Name: name, Group: frame.GroupPBS, RawArgs: true, Program: frame.MainProgram}
 	}

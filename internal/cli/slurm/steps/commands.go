@@ -21,12 +21,13 @@ func Entries(outside Outside) []frame.CommandEntry {
 // SrunCommand returns srun.
 func SrunCommand(outside Outside) *frame.Command {
 	return &frame.Command{
-		Name: "srun", Group: frame.GroupSlurm, Summary: "run the tasks of a step of a job",
+		Name: "srun", Group: frame.GroupSlurm, Summary: "run the tasks of a step",
 		Synopsis: "[OPTION…] COMMAND [ARGUMENT…]", RawArgs: true, MaxOperands: -1,
 		Run:         func(c *frame.Invocation) error { return runSrun(c, outside) },
 		LinkProgram: frame.LocalProgram,
 		Description: "Inside a job, runs tasks on the machines of the job, with its standard input for all of them, " +
-			"and what they write on its own streams. Ends with the highest exit status of the tasks.",
+			"and what they write on its own streams. Outside it submits a job for them. Ends with the highest exit " +
+			"status of the tasks.",
 		Examples: []frame.Example{
 			{Line: "srun hostname", Description: "once on each machine of the job"},
 			{Line: "srun -n 4 -c 2 -l ./program",

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
+	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/slurm/step"
 )
 
@@ -250,8 +251,8 @@ func (r *optionReader) readMPI(variable string) bool {
 
 // timeLimit reads a time limit as srun(1) has it.
 func (r *optionReader) timeLimit(text string) time.Duration {
-	d, unlimited, err := parseTimeLimit(text)
-	if err != nil {
+	d, unlimited, ok := sbatch.ParseTime(text)
+	if !ok {
 		r.fail("Invalid --time specification")
 	}
 	if unlimited {

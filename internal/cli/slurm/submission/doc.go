@@ -1,0 +1,2 @@
+// Package submission is sbatch and scancel of the Slurm dialect.
+package submission

@@ -1,0 +1,136 @@
+package submission
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/jobs"
+	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/slurm/sbatch"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
+)
+
+// slurmVersion is the release of Slurm whose commands these are like.
+const slurmVersion = "slurm 24.11.5"
+
+func sbatchCommand() *frame.Command {
+	return &frame.Command{
+		Name: "sbatch", Group: frame.GroupSlurm, Summary: "submit a batch script of Slurm",
+		Synopsis: "[OPTION…] [SCRIPT [ARGUMENT…] | --wrap=COMMAND]", RawArgs: true, MaxOperands: -1, Run: runSbatch,
+		LinkProgram: frame.LocalProgram,
+		Description: "Submits a script with its #SBATCH lines, or what stands on standard input, and prints the " +
+			"number of the job. The script runs once, on the first machine of the job; srun in it runs tasks on all. " +
+			"sbatch(1) tells what the options mean here.",
+		Examples: []frame.Example{
+			{Line: "sbatch -n 4 --mem=8G -t 2:00:00 sim.sh", Description: "submit a script"},
+			{Line: "sbatch --array=0-99%10 sim.sh", Description: "a hundred tasks, ten at a time"},
+			{Line: "sbatch --wrap='srun hostname' -N 2", Description: "submit a command"},
+		},
+		Flags: sbatchFlags(),
+	}
+}
+
+func runSbatch(c *frame.Invocation) error {
+	caller, err := pbsframe.NewCaller(c)
+	if err != nil {
+		return failWith(c, err)
+	}
+	result, err := sbatch.Parse(c.Args, caller)
+	var failure *sbatch.Failure
+	switch {
+	case errors.As(err, &failure):
+		fmt.Fprint(c.Stderr, failure.Text)
+		return frame.ExitError(failure.Status)
+	case err != nil:
+		return failWith(c, err)
+	case result.Help:
+		c.PrintHelp(c.Stdout, c.Command)
+		return nil
+	case result.Version:
+		fmt.Fprintln(c.Stdout, slurmVersion)
+		return nil
+	}
+	c.ScheddNode = cmp.Or(result.Cluster, result.Server, c.ScheddNode)
+	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
+	if err != nil {
+		return submitRefused(c, err)
+	}
+	id := reply.GetIds()[0]
+	number, host, _ := strings.Cut(id, ".")
+	switch {
+	case result.Quiet:
+	case result.Parsable && result.Cluster != "":
+		fmt.Fprintf(c.Stdout, "%s;%s\n", number, host)
+	case result.Parsable:
+		fmt.Fprintln(c.Stdout, number)
+	case result.Cluster != "":
+		fmt.Fprintf(c.Stdout, "Submitted batch job %s on cluster %s\n", number, host)
+	default:
+		fmt.Fprintf(c.Stdout, "Submitted batch job %s\n", number)
+	}
+	if !result.Wait {
+		return nil
+	}
+	return awaitJob(c, id)
+}
+
+// failWith prints an error that sbatch has no own words for.
+func failWith(c *frame.Invocation, err error) error {
+	fmt.Fprintf(c.Stderr, "%s: error: %s\n", c.Command.Name, document.PrintableText(strings.Join(strings.Fields(
+		frame.ErrorText(err)), " ")))
+	return frame.ExitError(1)
+}
+
+// submitRefused prints why the schedd has not taken the job. Clients look for the first
+// words.
+func submitRefused(c *frame.Invocation, err error) error {
+	text := strings.Join(strings.Fields(frame.ErrorText(err)), " ")
+	var kind roost.ErrorKind
+	if errors.As(frame.DecodeError(err), &kind) {
+		switch {
+		case kind == roost.Unavailable:
+			text = "Unable to contact slurm controller (connect failure): " + text
+		case kind == roost.NotFound && strings.Contains(text, "queue"):
+			text = "Invalid partition name specified: " + text
+		case kind == roost.NotFound && strings.Contains(text, "depend"):
+			text = "Job dependency problem: " + text
+		}
+	}
+	words := "Batch job submission failed"
+	if c.Command.Name == "srun" {
+		words = "Unable to allocate resources"
+	}
+	fmt.Fprintf(c.Stderr, "%s: error: %s: %s\n", c.Command.Name, words, document.PrintableText(text))
+	return frame.ExitError(1)
+}
+
+// awaitJob waits for the end of a job. The exit status is the highest of its tasks, and 1
+// for one that a signal has killed.
+func awaitJob(c *frame.Invocation, id string) error {
+	if _, err := jobs.WatchJobs(c, &scheddapi.Selection{Selectors: []string{id}}, jobs.NoProgress{}); err != nil {
+		return failWith(c, err)
+	}
+	list, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: &scheddapi.Selection{Selectors: []string{id}},
+		History: true, Tasks: true})
+	if err != nil {
+		return failWith(c, err)
+	}
+	worst := 0
+	for _, s := range list {
+		code := int(s.GetExit().GetCode()) & 0xff
+		if s.GetExit().GetSignal() != 0 || document.StateOf(s) != roost.Completed.String() {
+			code = max(code, 1)
+		}
+		worst = max(worst, code)
+	}
+	if worst != 0 {
+		return frame.ExitError(worst)
+	}
+	return nil
+}

@@ -1,0 +1,363 @@
+package sbatch
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
+	"github.com/roost-batch/roost/internal/submit/jobspec"
+)
+
+// build makes the job.
+func (s *submission) build() (r Result, err error) {
+	if s.layout, err = s.readLayout(); err != nil {
+		return r, err
+	}
+	s.cwd = s.caller.Dir
+	if dir := s.value("chdir"); dir != "" {
+		s.cwd = s.absolute(s.caller.Dir, dir)
+	}
+	name := s.value("job-name")
+	if name == "" {
+		name = s.file
+	}
+	s.JobSubmission = &qsub.JobSubmission{Caller: s.caller, Name: jobName(name), Script: s.script,
+		ResourceValues: map[string]string{}, Attributes: map[string]string{}, Dir: s.cwd}
+	options, err := s.qsubOptions()
+	if err != nil {
+		return r, err
+	}
+	if err := s.ApplyOptions(options); err != nil {
+		return r, s.refused(err)
+	}
+	if s.array != "" {
+		indexes, err := roost.ParseArrayIndexes(s.array)
+		if err != nil {
+			return r, &Failure{"sbatch: error: Batch job submission failed: Invalid job array specification\n", 1}
+		}
+		s.Array, s.ArrayRange = &indexes, s.array
+	}
+	if r.QsubResult, err = s.NewResult(); err != nil {
+		return r, s.refused(err)
+	}
+	ad := r.Job.Ad
+	if err := s.setStreams(ad); err != nil {
+		return r, err
+	}
+	s.setEnvironment(ad)
+	if err := s.setPlaces(ad); err != nil {
+		return r, err
+	}
+	if len(s.args) > 0 {
+		list := make([]string, len(s.args))
+		for i, a := range s.args {
+			list[i] = jobspec.EscapeLiteral(a)
+		}
+		ad.SetStrings(roost.AttrArguments, list)
+	}
+	r.Parsable, r.Quiet, r.Wait = s.has("parsable"), s.has("quiet"), s.has("wait")
+	r.Cluster = s.value("clusters")
+	return r, nil
+}
+
+// refused puts a refusal of qsub in the words of sbatch.
+func (s *submission) refused(err error) error {
+	var refusal *qsub.RefusalError
+	if errors.As(err, &refusal) {
+		return fail("Batch job submission failed: %s", strings.TrimPrefix(refusal.Text, "qsub: "))
+	}
+	return fail("%v", err)
+}
+
+func (s *submission) absolute(dir, file string) string {
+	if path.IsAbs(file) {
+		return path.Clean(file)
+	}
+	return path.Join(dir, file)
+}
+
+// qsubOptions are the options of qsub that mean the same.
+func (s *submission) qsubOptions() (list []qsub.OptionValue, err error) {
+	add := func(letter byte, value string) { list = append(list, qsub.OptionValue{Letter: letter, Value: value}) }
+	add('l', "select="+s.layout.selectText())
+	place := "pack"
+	if s.layout.nodes > 1 {
+		place = "scatter"
+	}
+	if s.layout.exclusive {
+		place += ":excl"
+	}
+	add('l', "place="+place)
+	if text := s.value("time"); text != "" {
+		limit, unlimited, ok := ParseTime(text)
+		if !ok {
+			return nil, invalid("time")
+		}
+		if !unlimited { // in whole minutes, as Slurm has it
+			limit = (limit + time.Minute - 1).Truncate(time.Minute)
+			add('l', fmt.Sprintf("walltime=%d", int64(limit.Seconds())))
+		}
+	}
+	if p := s.value("partition"); p != "" {
+		first, _, _ := strings.Cut(p, ",")
+		add('q', first)
+	}
+	if a := s.value("account"); a != "" {
+		add('A', a)
+	}
+	if q := s.value("qos"); q != "" && q != "normal" {
+		return nil, fail("Batch job submission failed: Invalid qos specification")
+	}
+	if r := s.value("reservation"); r != "" {
+		add('q', r)
+	}
+	if s.has("hold") {
+		add('h', "")
+	}
+	if s.has("no-requeue") {
+		add('r', "n")
+	}
+	for _, more := range []func(func(byte, string)) error{s.addNice, s.addMail, s.addExport, s.addDependency} {
+		if err := more(add); err != nil {
+			return nil, err
+		}
+	}
+	if text := s.value("begin"); text != "" {
+		at, ok := parseBegin(text, s.caller.Now)
+		if !ok {
+			return nil, invalid("begin")
+		}
+		if at.After(s.caller.Now) {
+			add('a', at.Format("200601021504.05"))
+		}
+	}
+	return list, s.readArray()
+}
+
+// addNice adds the place among the user's own jobs: Slurm's nice the other way round.
+func (s *submission) addNice(add func(byte, string)) error {
+	if !s.has("nice") {
+		return nil
+	}
+	nice := 100
+	if text := s.value("nice"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return invalid("nice")
+		}
+		nice = n
+	}
+	add('p', strconv.Itoa(max(min(-nice, 1023), -1024)))
+	return nil
+}
+
+// addExport adds the variables that go along.
+func (s *submission) addExport(add func(byte, string)) error {
+	all, assigned := s.export()
+	if all {
+		add('V', "")
+	}
+	if len(assigned) > 0 {
+		add('v', strings.Join(assigned, ","))
+	}
+	return nil
+}
+
+// export reads --export: whether the whole environment goes along, and what else does.
+func (s *submission) export() (all bool, assigned []string) {
+	text := s.value("export")
+	switch text {
+	case "", "ALL":
+		return true, nil
+	case "NONE", "NIL":
+		return false, nil
+	}
+	for _, word := range qsub.SplitList(text) {
+		name, _, isSet := strings.Cut(word, "=")
+		if word == "ALL" {
+			all = true
+			continue
+		}
+		if _, there := qsub.LookUpVariable(s.environ, name); isSet || there {
+			assigned = append(assigned, word)
+		}
+	}
+	return all, assigned
+}
+
+// addMail adds the events of --mail-type.
+func (s *submission) addMail(add func(byte, string)) error {
+	letters := ""
+	for word := range strings.SplitSeq(s.value("mail-type"), ",") {
+		switch strings.ToUpper(word) {
+		case "", "NONE", "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
+			"INVALID_DEPEND":
+		case "BEGIN":
+			letters += "b"
+		case "END":
+			letters += "e"
+		case "FAIL", "REQUEUE":
+			letters += "a"
+		case "ALL":
+			letters += "abe"
+		default:
+			return invalid("mail-type")
+		}
+	}
+	if letters != "" {
+		add('m', letters)
+	}
+	if to := s.value("mail-user"); to != "" {
+		add('M', to)
+	}
+	return nil
+}
+
+// addDependency adds what --dependency asks for.
+func (s *submission) addDependency(add func(byte, string)) error {
+	text := s.value("dependency")
+	if text == "" || text == "none" {
+		return nil
+	}
+	problem := fail("Batch job submission failed: Job dependency problem")
+	var list []string
+	for word := range strings.SplitSeq(text, ",") {
+		kind, ids, found := strings.Cut(word, ":")
+		kinds := map[string]string{"after": "after", "afterany": "afterany", "afterok": "afterok",
+			"afternotok": "afternotok"}
+		switch {
+		case strings.Contains(text, "?"):
+			return fail("Batch job submission failed: alternatives (?) in --dependency are not there: " +
+				"submit a job that waits for them")
+		case kind == "singleton" || kind == "aftercorr":
+			return fail("Batch job submission failed: --dependency=%s is not there: name the jobs with afterany", kind)
+		case !found || kinds[kind] == "":
+			return problem
+		}
+		for id := range strings.SplitSeq(ids, ":") {
+			id, _, _ = strings.Cut(id, "+") // minutes after the start
+			digits := strings.TrimRight(id, "0123456789")
+			if id == "" || digits != "" && !strings.Contains(digits, ".") && !strings.Contains(id, "_") {
+				return problem
+			}
+			id, _, _ = strings.Cut(id, "_") // the whole array
+			list = append(list, kinds[kind]+":"+id)
+		}
+	}
+	add('W', "depend="+strings.Join(list, ","))
+	return nil
+}
+
+// readArray reads --array: indexes, and how many tasks may run at once.
+func (s *submission) readArray() error {
+	text := s.value("array")
+	if text == "" {
+		return nil
+	}
+	indexes, most, limited := strings.Cut(text, "%")
+	s.array = strings.TrimSuffix(strings.TrimPrefix(indexes, "["), "]")
+	if !limited {
+		return nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(most, "]"))
+	if err != nil || n < 1 {
+		return fail("Batch job submission failed: Invalid job array specification")
+	}
+	return s.refusedUnless(s.ApplyOptions([]qsub.OptionValue{{Letter: 't', Value: s.array + "%" + strconv.Itoa(n)}}))
+}
+
+func (s *submission) refusedUnless(err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.refused(err)
+}
+
+// setPlaces sets which machines the job may have.
+func (s *submission) setPlaces(ad *classad.Ad) error {
+	var conditions []string
+	if old, ok := ad.Lookup(roost.AttrRequirements); ok {
+		conditions = append(conditions, "("+old.String()+")")
+	}
+	before := len(conditions)
+	if text := s.value("constraint"); text != "" {
+		condition, err := constraint(text)
+		if err != nil {
+			return err
+		}
+		conditions = append(conditions, condition)
+	}
+	if text := s.value("exclude"); text != "" {
+		hosts, err := expandHosts(text)
+		if err != nil {
+			return err
+		}
+		for _, h := range hosts {
+			conditions = append(conditions, fmt.Sprintf("!(Machine =?= %[1]q || substr(Machine, 0, %[2]d) =?= %[3]q)",
+				h, len(h)+1, h+"."))
+		}
+	}
+	if kind := s.layout.gpuKind; kind != "" {
+		conditions = append(conditions, fmt.Sprintf("regexp(%q, join(\",\", GpuModels), \"i\")", quoteRegexp(kind)))
+	}
+	if len(conditions) == before {
+		return nil
+	}
+	e, err := classad.ParseExpr(strings.Join(conditions, " && "))
+	if err != nil {
+		return fail("Batch job submission failed: Invalid feature specification: %v", err)
+	}
+	ad.Insert(roost.AttrRequirements, e)
+	return nil
+}
+
+// quoteRegexp quotes what is special in a regular expression.
+func quoteRegexp(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// constraint is an expression for what --constraint says: features with & and | between
+// them. A feature is an attribute of the machine that is true.
+func constraint(text string) (string, error) {
+	bad := fail("Batch job submission failed: Invalid feature specification")
+	var alternatives []string
+	for part := range strings.SplitSeq(text, "|") {
+		var all []string
+		for word := range strings.FieldsFuncSeq(part, func(r rune) bool { return r == '&' || r == ',' }) {
+			if !isFeature(word) {
+				return "", bad
+			}
+			all = append(all, "("+word+" =?= true)")
+		}
+		if len(all) == 0 {
+			return "", bad
+		}
+		alternatives = append(alternatives, strings.Join(all, " && "))
+	}
+	return "(" + strings.Join(alternatives, " || ") + ")", nil
+}
+
+func isFeature(word string) bool {
+	for i, r := range word {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return word != "" && !slices.Contains([]string{"true", "false", "undefined", "error", "is", "isnt", "parent"},
+		strings.ToLower(word))
+}

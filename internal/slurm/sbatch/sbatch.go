@@ -1,0 +1,156 @@
+package sbatch
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/pbs/qsub"
+	"github.com/roost-batch/roost/internal/slurm/getopt"
+)
+
+// Result is what sbatch has to do.
+type Result struct {
+	qsub.QsubResult
+	Parsable bool
+	Wait     bool
+	Cluster  string // the node whose queue is to have the job; empty: that of the caller
+	Help     bool
+	Version  bool
+}
+
+// UsageStatus is the exit status where a command line or directive cannot be read.
+const UsageStatus = 255
+
+// Failure is why sbatch submits nothing: what it prints, and its exit status.
+type Failure struct {
+	Text   string // whole lines
+	Status int
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// fail says why, as sbatch does.
+func fail(format string, a ...any) error {
+	return &Failure{"sbatch: error: " + fmt.Sprintf(format, a...) + "\n", 1}
+}
+
+// invalid says that the value of an option cannot be read.
+func invalid(option string) error {
+	return &Failure{"sbatch: error: Invalid --" + option + " specification\n", UsageStatus}
+}
+
+// submission is a job under way from its options to its ad.
+type submission struct {
+	*qsub.JobSubmission
+	caller  qsub.QsubCaller
+	environ []string
+	given   []getopt.Given
+	script  string
+	args    []string
+	file    string
+	array   string // indexes, as written
+	layout  layout
+	cwd     string
+}
+
+// Parse reads the arguments of sbatch, without its name, and the script that they name.
+// Its errors are of type *Failure.
+func Parse(args []string, caller qsub.QsubCaller) (Result, error) {
+	table := &getopt.Table{Options: Options(), StopAtOperand: true}
+	line, operands, err := table.Parse(args)
+	if err != nil {
+		return Result{}, &Failure{getopt.Message("sbatch", err), UsageStatus}
+	}
+	has := func(name string) bool { _, ok := getopt.Last(line, name); return ok }
+	if has("help") || has("usage") || has("version") {
+		return Result{Help: !has("version"), Version: has("version")}, nil
+	}
+	s := &submission{caller: caller, environ: caller.Environ}
+	if err := s.readScript(line, operands); err != nil {
+		return Result{}, err
+	}
+	fromScript, err := directives(s.script, table)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return Result{}, &Failure{usage.text, UsageStatus}
+	}
+	s.given = dropConflicts(append(append(fromScript, s.fromVariables()...), line...))
+	for _, g := range s.given {
+		if why, ok := isAllowed(g); !ok {
+			return Result{}, fail("--%s is not supported: %s", g.Name, why)
+		}
+	}
+	return s.build()
+}
+
+// fromVariables are the options that variables of sbatch stand for.
+func (s *submission) fromVariables() (list []getopt.Given) {
+	for option, variable := range variables() {
+		value, ok := qsub.LookUpVariable(s.environ, variable)
+		if !ok {
+			continue
+		}
+		list = append(list, getopt.Given{Name: option, Value: value, HasValue: value != ""})
+	}
+	return list
+}
+
+// value is that of the last option of a name.
+func (s *submission) value(name string) string {
+	v, _ := getopt.Last(s.given, name)
+	return v
+}
+
+func (s *submission) has(name string) bool {
+	_, ok := getopt.Last(s.given, name)
+	return ok
+}
+
+// readScript finds the script: of --wrap, of a file, or of standard input.
+func (s *submission) readScript(line []getopt.Given, operands []string) error {
+	wrap, isWrapped := getopt.Last(line, "wrap")
+	switch {
+	case isWrapped && len(operands) > 0:
+		return fail("Script arguments not permitted with --wrap option")
+	case isWrapped:
+		s.script, s.file = "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n"+wrap+"\n", "wrap"
+		return nil
+	case len(operands) == 0:
+		text, err := s.caller.Stdin()
+		if err != nil {
+			return fail("Unable to read the batch script from standard input: %v", err)
+		}
+		s.script, s.file = string(text), "sbatch"
+	default:
+		file := operands[0]
+		if !path.IsAbs(file) {
+			file = path.Join(s.caller.Dir, file)
+		}
+		text, err := s.caller.Read(file)
+		if err != nil {
+			return fail("Unable to open file %s", operands[0])
+		}
+		s.script, s.file, s.args = string(text), path.Base(file), operands[1:]
+	}
+	if err := checkScript(s.script); err != nil {
+		return fail("%v", err)
+	}
+	return nil
+}
+
+// jobName makes a name that every part of Roost takes.
+func jobName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_.+-", r):
+			return r
+		}
+		return '_'
+	}, text)
+	if name = strings.TrimLeft(name, ".-"); name == "" {
+		return "sbatch"
+	}
+	return name[:min(len(name), 200)]
+}
