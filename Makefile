@@ -4,9 +4,10 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 # The names that are links to roost-q, and those that are links to roost: PBS commands, and those of HTCondor.
 PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
-PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker squeue scontrol sacct sinfo
-# Those of Slurm that are links to roost-q.
+PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker
+# The commands of Slurm, likewise.
 SLURM_LOCAL := sbatch scancel srun
+SLURM       := salloc squeue scontrol sacct sinfo
 
 # scripts/flags.sh says why. Other flags would compile all packages once more.
 export CGO_CFLAGS := $(shell . scripts/flags.sh; echo "$$CGO_CFLAGS")
@@ -26,7 +27,7 @@ build: ## build the programs, and the q* links, into bin/
 	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -tags 'pam,$(LEAN)' -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/ ./cmd/roost-starter ./cmd/roost-ranks
 	@if command -v python3 >/dev/null; then rm -f bin/roost-*.whl; python3 scripts/wheel.py bin/ >/dev/null; fi
-	@for q in $(PBS); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL) $(SLURM_LOCAL); do ln -sf roost-q bin/$$q; done
+	@for q in $(PBS) $(SLURM); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL) $(SLURM_LOCAL); do ln -sf roost-q bin/$$q; done
 
 .PHONY: demo
 demo: build ## start a pool of two nodes, run a parameter sweep, print its result
@@ -104,7 +105,7 @@ generate: ## write the Go code of the protobuf messages anew
 
 .PHONY: install
 install: build ## copy programs, manual, completions, units and samples below $(DESTDIR)$(PREFIX)
-	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' scripts/install.sh
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' SLURM='$(SLURM)' SLURM_LOCAL='$(SLURM_LOCAL)' scripts/install.sh
 
 .PHONY: faults
 faults: build ## break SEEDS (10000) simulated pools, and hold them against what Roost promises

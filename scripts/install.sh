@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Copies the built files below $DESTDIR$PREFIX. Called by make install, which sets
-# DESTDIR, PREFIX, PBS and PBS_LOCAL.
+# DESTDIR, PREFIX, PBS, PBS_LOCAL, SLURM and SLURM_LOCAL. The commands of Slurm are left
+# out where Slurm's own are on PATH, unless WITH_SLURM is set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=$DESTDIR$PREFIX
@@ -10,6 +11,16 @@ install -m 755 bin/roost bin/roost-accountant bin/roost-daemon bin/roost-negotia
 [ ! -e bin/roost-pam ] || install -m 755 bin/roost-pam "$to/bin/"
 for q in $PBS; do ln -sf roost "$to/bin/$q"; done
 for q in $PBS_LOCAL; do ln -sf roost-q "$to/bin/$q"; done
+
+# others reports whether a command on PATH is none of Roost.
+others() {
+	local found
+	found=$(command -v "$1") || return 1
+	case $(basename "$(readlink -f "$found")") in roost*) return 1 ;; esac
+	[ -z "${WITH_SLURM:-}" ]
+}
+for q in $SLURM; do others "$q" || ln -sf roost "$to/bin/$q"; done
+for q in $SLURM_LOCAL; do others "$q" || ln -sf roost-q "$to/bin/$q"; done
 
 for wheel in bin/roost-*.whl; do
 	[ ! -e "$wheel" ] || install -D -m 644 "$wheel" "$to/share/roost/$(basename "$wheel")"
@@ -32,7 +43,7 @@ done
 
 install -D -m 644 etc/systemd/roost.sysusers "$to/lib/sysusers.d/roost.conf"
 
-for sample in $(git ls-files -co --exclude-standard etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/sim etc/web 2>/dev/null || find etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/sim etc/web -type f); do
+for sample in $(git ls-files -co --exclude-standard etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/python etc/sim etc/snakemake etc/web 2>/dev/null || find etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/prometheus etc/python etc/sim etc/snakemake etc/web -type f); do
 	mode=644
 	[ ! -x "$sample" ] || mode=755
 	install -D -m $mode "$sample" "$to/share/doc/roost/${sample#etc/}"

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -112,6 +114,8 @@ func InstallCommand() *frame.Command {
 			&ucli.StringFlag{Name: "prefix", Usage: "install below `DIR`", Value: "/usr/local"},
 			&ucli.StringFlag{Name: "root", Usage: "put everything below `DIR` instead of /, as for a package",
 				Value: "/"},
+			&ucli.BoolFlag{Name: "slurm",
+				Usage: "install the Slurm commands also where there are others of their names"},
 		},
 		Run: func(c *frame.Invocation) error {
 			n, err := installNode(c, nodeDirectory(c), c.StringFlag("prefix"))
@@ -130,12 +134,26 @@ func installNode(c *frame.Invocation, p enroll.NodePaths, prefix string) (change
 	}
 	links := map[string]string{}
 	for _, cmd := range c.All() {
-		if cmd.IsLink() {
-			links[cmd.Name] = cmp.Or(cmd.LinkProgram, frame.MainProgram)
+		name := strings.TrimPrefix(cmd.Name, frame.SlurmPrefix)
+		if !cmd.IsLink() || cmd.Group == frame.GroupSlurm && !c.Flag("slurm") && isOthers(name) {
+			continue
 		}
+		links[name] = cmp.Or(cmd.LinkProgram, frame.MainProgram)
 	}
 	return enroll.Install(enroll.InstallOptions{NodePaths: p, Prefix: prefix, Program: self, Links: links,
 		Completions: frame.CompletionScripts()})
+}
+
+// isOthers reports whether there is a command of that name that is none of Roost.
+func isOthers(name string) bool {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return false
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	return !strings.HasPrefix(filepath.Base(path), frame.MainProgram)
 }
 
 // LeaveCommand returns roost leave: take this machine out of its pool.

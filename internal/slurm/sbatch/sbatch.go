@@ -55,23 +55,49 @@ type submission struct {
 	cwd     string
 }
 
+// ParseOptions takes a command line with options of sbatch apart: what is given, and what
+// follows. Its error is of type *Failure.
+func ParseOptions(args []string) (given []getopt.Given, operands []string, err error) {
+	table := &getopt.Table{Options: Options(), StopAtOperand: true}
+	given, operands, err = table.Parse(args)
+	if err != nil {
+		return nil, nil, &Failure{getopt.Message("sbatch", err), UsageStatus}
+	}
+	return given, operands, nil
+}
+
+// Asks says whether an option is given.
+func Asks(given []getopt.Given, name string) bool { _, ok := getopt.Last(given, name); return ok }
+
+// Value is that of the last option of a name.
+func Value(given []getopt.Given, name string) string { v, _ := getopt.Last(given, name); return v }
+
+// IsAllocationVariable says whether a variable is about the job, and not about its first
+// task.
+func IsAllocationVariable(name string) bool {
+	switch name {
+	case "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS", "SLURM_PRIO_PROCESS", "SLURM_OOM_KILL_STEP",
+		"SLURM_CPUS_ON_NODE":
+		return false
+	}
+	return strings.HasPrefix(name, "SLURM_")
+}
+
 // Parse reads the arguments of sbatch, without its name, and the script that they name.
 // Its errors are of type *Failure.
 func Parse(args []string, caller qsub.QsubCaller) (Result, error) {
-	table := &getopt.Table{Options: Options(), StopAtOperand: true}
-	line, operands, err := table.Parse(args)
+	line, operands, err := ParseOptions(args)
 	if err != nil {
-		return Result{}, &Failure{getopt.Message("sbatch", err), UsageStatus}
+		return Result{}, err
 	}
-	has := func(name string) bool { _, ok := getopt.Last(line, name); return ok }
-	if has("help") || has("usage") || has("version") {
-		return Result{Help: !has("version"), Version: has("version")}, nil
+	if Asks(line, "help") || Asks(line, "usage") || Asks(line, "version") {
+		return Result{Help: !Asks(line, "version"), Version: Asks(line, "version")}, nil
 	}
 	s := &submission{caller: caller, environ: caller.Environ}
 	if err := s.readScript(line, operands); err != nil {
 		return Result{}, err
 	}
-	fromScript, err := directives(s.script, table)
+	fromScript, err := directives(s.script, &getopt.Table{Options: Options(), StopAtOperand: true})
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return Result{}, &Failure{usage.text, UsageStatus}
@@ -98,15 +124,9 @@ func (s *submission) fromVariables() (list []getopt.Given) {
 }
 
 // value is that of the last option of a name.
-func (s *submission) value(name string) string {
-	v, _ := getopt.Last(s.given, name)
-	return v
-}
+func (s *submission) value(name string) string { return Value(s.given, name) }
 
-func (s *submission) has(name string) bool {
-	_, ok := getopt.Last(s.given, name)
-	return ok
-}
+func (s *submission) has(name string) bool { return Asks(s.given, name) }
 
 // readScript finds the script: of --wrap, of a file, or of standard input.
 func (s *submission) readScript(line []getopt.Given, operands []string) error {

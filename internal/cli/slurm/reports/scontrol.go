@@ -104,11 +104,9 @@ func (r *scontrolRun) show(words []string) error {
 	case begins("config", 1):
 		return r.showConfig()
 	case begins("licenses", 2):
-		fmt.Fprintln(r.Stdout, "No licenses configured in Slurm.")
-		return nil
+		return r.showLicenses(name)
 	case begins("reservations", 1):
-		fmt.Fprintln(r.Stdout, "No reservations in the system")
-		return nil
+		return r.showReservations(name)
 	}
 	return r.exit("invalid entity:" + words[0] + " for keyword:show ")
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
@@ -55,24 +54,28 @@ func wantsNode(names []string, name string) bool {
 }
 
 // showNodes prints machines as scontrol show node does.
-func (r *scontrolRun) showNodes(names string) error {
-	wanted, err := hostlist.Expand(names)
+func (r *scontrolRun) showNodes(text string) error {
+	wanted, err := hostlist.Expand(text)
 	if err != nil {
-		return r.exit("Invalid hostlist: " + names)
+		return r.exit("Invalid hostlist: " + text)
 	}
 	nodes, err := machines(r.Invocation)
 	if err != nil {
 		return failWith(r.Invocation, err)
 	}
+	var names []string
+	for _, p := range partitions(r.Invocation) {
+		names = append(names, p.name)
+	}
 	printed := 0
 	for i := range nodes {
 		if n := &nodes[i]; wantsNode(wanted, n.Name) {
 			printed++
-			r.printBlock(nodeLines(n))
+			r.printBlock(nodeLines(n, names))
 		}
 	}
-	if printed == 0 && names != "" {
-		fmt.Fprintf(r.Stdout, "Node %s not found\n", names)
+	if printed == 0 && text != "" {
+		fmt.Fprintf(r.Stdout, "Node %s not found\n", text)
 		return frame.ExitError(failure)
 	}
 	return nil
@@ -90,7 +93,8 @@ func (r *scontrolRun) printBlock(lines []string) {
 // wholeCPUs is a number of CPUs without a fraction.
 func wholeCPUs(n float64) int64 { return int64(n) }
 
-func nodeLines(n *document.Node) []string {
+// nodeLines are the lines of a machine, which is in the partitions of those names.
+func nodeLines(n *document.Node, names []string) []string {
 	short, _, _ := strings.Cut(n.Name, ".")
 	total, free := wholeCPUs(float64(n.Cpus.Total)), wholeCPUs(float64(n.Cpus.Free))
 	memory, freeMemory := int64(n.Memory.Total)>>20, int64(n.Memory.Free)>>20
@@ -108,7 +112,7 @@ func nodeLines(n *document.Node) []string {
 		fmt.Sprintf("RealMemory=%d AllocMem=%d FreeMem=%d Sockets=1 Boards=1", memory, memory-freeMemory, freeMemory),
 		fmt.Sprintf("State=%s ThreadsPerCore=1 TmpDisk=%d Weight=1 Owner=N/A MCS_label=N/A",
 			strings.ToUpper(nodeState(n)), int64(n.Disk.Total)>>20),
-		"Partitions=" + roost.DefaultQueueName, "CfgTRES=" + tres,
+		"Partitions=" + strings.Join(names, ","), "CfgTRES=" + tres,
 	}
 	if n.Drain != "" {
 		lines = append(lines, "Reason="+document.PrintableText(n.Drain))
@@ -116,12 +120,9 @@ func nodeLines(n *document.Node) []string {
 	return lines
 }
 
-// showPartitions prints the default queue as scontrol show partition does.
+// showPartitions prints the queues as scontrol show partition does. All of them have all
+// machines.
 func (r *scontrolRun) showPartitions(name string) error {
-	if name != "" && name != roost.DefaultQueueName {
-		fmt.Fprintf(r.Stdout, "Partition %s not found\n", name)
-		return frame.ExitError(failure)
-	}
 	nodes, err := machines(r.Invocation)
 	if err != nil {
 		return failWith(r.Invocation, err)
@@ -133,17 +134,32 @@ func (r *scontrolRun) showPartitions(name string) error {
 		cpus += wholeCPUs(float64(nodes[i].Cpus.Total))
 		memory += int64(nodes[i].Memory.Total) >> 20
 	}
-	r.printBlock([]string{
-		"PartitionName=" + roost.DefaultQueueName,
-		"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL", "AllocNodes=ALL Default=YES QoS=N/A",
-		"DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
-		"MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
-		"Nodes=" + hostlist.Compress(names),
-		"PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
-		"OverTimeLimit=NONE PreemptMode=OFF",
-		fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", cpus, len(names)),
-		"JobDefaults=(null)", "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
-		fmt.Sprintf("TRES=cpu=%d,mem=%dM,node=%d,billing=%d", cpus, memory, len(names), cpus),
-	})
+	printed := 0
+	for _, p := range partitions(r.Invocation) {
+		if name != "" && name != p.name {
+			continue
+		}
+		printed++
+		isDefault := "NO"
+		if p.isDefault {
+			isDefault = "YES"
+		}
+		r.printBlock([]string{
+			"PartitionName=" + p.name,
+			"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL", "AllocNodes=ALL Default=" + isDefault + " QoS=N/A",
+			"DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
+			"MaxNodes=UNLIMITED MaxTime=" + p.limit + " MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+			"Nodes=" + hostlist.Compress(names),
+			"PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
+			"OverTimeLimit=NONE PreemptMode=OFF",
+			fmt.Sprintf("State=%s TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", p.state, cpus, len(names)),
+			"JobDefaults=(null)", "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
+			fmt.Sprintf("TRES=cpu=%d,mem=%dM,node=%d,billing=%d", cpus, memory, len(names), cpus),
+		})
+	}
+	if printed == 0 {
+		fmt.Fprintf(r.Stdout, "Partition %s not found\n", name)
+		return frame.ExitError(failure)
+	}
 	return nil
 }

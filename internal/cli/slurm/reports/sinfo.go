@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
@@ -21,8 +20,8 @@ func sinfoCommand() *frame.Command {
 		Name: "sinfo", Group: frame.GroupSlurm, Summary: "list machines and partitions as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: sinfo,
 		Synopsis: "[-o FORMAT] [-p PARTITIONS] [-n NODES] [-t STATES] [-hlNrs]",
-		Description: "Lists the machines of the pool by their state, as sinfo of Slurm does. All are in the " +
-			"partition of the default queue.",
+		Description: "Lists the machines of the pool by their state, as sinfo of Slurm does. A partition is a queue, " +
+			"and all machines are in each.",
 		Examples: []frame.Example{
 			{Line: "sinfo", Description: "a line for each state of machines"},
 			{Line: "sinfo -N -l", Description: "a line for each machine"},
@@ -76,16 +75,16 @@ func shortNodeState(n *document.Node) string {
 		"draining": "drng"}[nodeState(n)]
 }
 
-func sinfoFields() []sinfoField {
+// sinfoFields are the fields of the lines of a partition.
+func sinfoFields(p partition) []sinfoField {
 	long := func(n *document.Node) string { return nodeState(n) }
 	short := func(n *document.Node) string { return cmp.Or(shortNodeState(n), nodeState(n)) }
 	number := func(value func(*document.Node) float64) func(machineGroup) string {
 		return first(func(n *document.Node) string { return strconv.FormatInt(int64(value(n)), 10) })
 	}
 	return []sinfoField{
-		{'P', "PARTITION", false, same(roost.DefaultQueueName + "*")},
-		{'R', "PARTITION", false, same(roost.DefaultQueueName)},
-		{'a', "AVAIL", false, same("up")}, {'l', "TIMELIMIT", false, same("infinite")},
+		{'P', "PARTITION", false, same(p.shown())}, {'R', "PARTITION", false, same(p.name)},
+		{'a', "AVAIL", false, same(p.availability())}, {'l', "TIMELIMIT", false, same(p.shownLimit())},
 		{'L', "DEFAULTTIME", false, same("n/a")}, {'s', "JOB_SIZE", false, same("1-infinite")},
 		{'r', "ROOT", false, same("no")}, {'h', "OVERSUBS", false, same("NO")}, {'g', "GROUPS", false, same("all")},
 		{'p', "PRIO_TIER", false, same("1")}, {'i', "RESERVATION", false, same("")},
@@ -169,8 +168,12 @@ func (g machineGroup) counts() string {
 }
 
 // sinfoFormat is the format that the options ask for.
-func sinfoFormat(c *frame.Invocation, given []getopt.Given) string {
-	width := strconv.Itoa(max(len(roost.DefaultQueueName)+1, len("PARTITION")))
+func sinfoFormat(c *frame.Invocation, given []getopt.Given, chosen []partition) string {
+	longest := len("PARTITION")
+	for i := range chosen {
+		longest = max(longest, len(chosen[i].shown()))
+	}
+	width := strconv.Itoa(longest)
 	switch format, _ := getopt.Last(given, "format"); {
 	case format != "":
 		return format
@@ -202,8 +205,9 @@ func sinfo(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
-	prefix, parts := records.SplitFormat(sinfoFormat(c, given))
-	all := sinfoFields()
+	chosen := chosenPartitions(c, given)
+	prefix, parts := records.SplitFormat(sinfoFormat(c, given, chosen))
+	all := sinfoFields(partition{})
 	fieldOf := func(letter byte) *sinfoField {
 		if i := slices.IndexFunc(all, func(f sinfoField) bool { return f.letter == letter }); i >= 0 {
 			return &all[i]
@@ -227,17 +231,36 @@ func sinfo(c *frame.Invocation) error {
 	if !has(given, "noheader") {
 		write(func(f *sinfoField) string { return f.title })
 	}
-	for _, g := range groupMachines(nodes, has(given, "Node"), func(n document.Node) (key string) {
-		for _, p := range parts {
-			if f := fieldOf(p.Letter); f.separates {
-				key += f.value(machineGroup{n}) + "\x00"
+	for _, p := range chosen {
+		all = sinfoFields(p)
+		for _, g := range groupMachines(nodes, has(given, "Node"), func(n document.Node) (key string) {
+			for _, part := range parts {
+				if f := fieldOf(part.Letter); f.separates {
+					key += f.value(machineGroup{n}) + "\x00"
+				}
 			}
+			return key
+		}) {
+			write(func(f *sinfoField) string { return f.value(g) })
 		}
-		return key
-	}) {
-		write(func(f *sinfoField) string { return f.value(g) })
+		if !slices.ContainsFunc(parts, func(part records.FormatPart) bool { return isPartitionLetter(part.Letter) }) {
+			break // the lines of the others would be the same
+		}
 	}
 	return nil
+}
+
+// isPartitionLetter reports whether a field differs between partitions.
+func isPartitionLetter(letter byte) bool { return strings.IndexByte("PRal", letter) >= 0 }
+
+// chosenPartitions are those that the options choose.
+func chosenPartitions(c *frame.Invocation, given []getopt.Given) []partition {
+	all := partitions(c)
+	text, _ := getopt.Last(given, "partition")
+	if text == "" {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p partition) bool { return !slices.Contains(list(text), p.name) })
 }
 
 // groupMachines puts machines of one key in a line, or each in one of its own.
@@ -265,7 +288,6 @@ func chosenMachines(c *frame.Invocation, given []getopt.Given) ([]document.Node,
 	if err != nil {
 		return nil, fail(c, "Invalid node name "+text)
 	}
-	partitions, _ := getopt.Last(given, "partition")
 	states, _ := getopt.Last(given, "states")
 	nodes, err := machines(c)
 	if err != nil {
@@ -277,8 +299,7 @@ func chosenMachines(c *frame.Invocation, given []getopt.Given) ([]document.Node,
 			s = strings.ToLower(s)
 			return s == "all" || s == state || s == shortNodeState(&n) || s == "drain" && n.Drain != ""
 		})
-		inPartition := partitions == "" || slices.Contains(list(partitions), roost.DefaultQueueName)
-		return !wantsNode(names, n.Name) || !inState || !inPartition ||
+		return !wantsNode(names, n.Name) || !inState ||
 			has(given, "list-reasons") && n.Drain == ""
 	}), nil
 }

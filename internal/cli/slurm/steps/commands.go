@@ -85,6 +85,7 @@ func srunFlags() []ucli.Flag {
 		boolean("multi-prog", "", "read a program for each task from the file that is named instead of a command"),
 		text("mpi", "", "how ranks find each other `KIND`: pmi1 or none; list prints them"),
 		boolean("pty", "", "run one task with this terminal"),
+		text("jobid", "", "outside of a job: run the step in this `JOB`"),
 		boolean("immediate", "I", "do not wait for processors"),
 		boolean("quiet", "Q", "do not report waits"),
 	}

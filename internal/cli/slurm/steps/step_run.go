@@ -165,7 +165,9 @@ func (r *stepRun) directStreams() (s stepgroup.Streams) {
 	}
 	s.Out, _ = r.stdout.out.(*os.File)
 	s.Err, _ = r.stderr.out.(*os.File)
-	s.In, _ = r.c.Stdin.(*os.File)
+	if in, ok := r.c.Stdin.(*os.File); ok && !frame.ScreenOf(in).Terminal { // which only its foreground may read
+		s.In = in
+	}
 	return s
 }
 

@@ -8,7 +8,8 @@ import (
 
 // Entries are the commands of this package.
 func Entries() []frame.CommandEntry {
-	return []frame.CommandEntry{frame.Entry("sbatch", sbatchCommand), frame.Entry("scancel", scancelCommand)}
+	return []frame.CommandEntry{frame.Entry("sbatch", sbatchCommand), frame.Entry("scancel", scancelCommand),
+		frame.Entry("salloc", sallocCommand)}
 }
 
 func textFlag(name, letter, usage string) ucli.Flag {
@@ -67,6 +68,17 @@ func sbatchFlags() []ucli.Flag {
 		textFlag("time", "t", "end it after this `TIME`, as in 1-02:30:00; a number is minutes"),
 		switchFlag("wait", "W", "wait for its end, and exit with its exit status"),
 		textFlag("wrap", "", "run this `COMMAND` instead of a script"),
+	}
+}
+
+// sallocFlags are the options for the manual.
+func sallocFlags() []ucli.Flag {
+	return []ucli.Flag{
+		textFlag("nodes", "N", "so many machines `COUNT`"), textFlag("ntasks", "n", "so many tasks `COUNT`"),
+		textFlag("cpus-per-task", "c", "so many processors `COUNT` for each task"),
+		textFlag("mem", "", "so much memory of each machine `SIZE`; a number is MiB"),
+		textFlag("gpus", "G", "so many GPUs `COUNT` in all"), textFlag("partition", "p", "in this `QUEUE`"),
+		textFlag("time", "t", "give it back after this `TIME`"), switchFlag("quiet", "Q", "print nothing"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -11,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
 // stepOnly are the options of srun that are about the step, and not about the allocation.
@@ -33,13 +36,13 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 		fmt.Fprint(c.Stderr, "srun: fatal: No command given to execute.\n")
 		return frame.ExitError(1)
 	}
-	for _, g := range given {
-		switch g.Name {
-		case "pty":
-			return refuse("--pty is possible in a job only: qsub -I begins one on this terminal")
-		case "jobid":
-			return refuse("--jobid is possible in the job only: roost ssh runs a command in one from outside")
-		}
+	job, _ := getopt.Last(given, "jobid")
+	if job = cmp.Or(job, c.Getenv(allocationVariable)); job != "" {
+		return runInJob(c, job, given, command)
+	}
+	if _, wanted := getopt.Last(given, "pty"); wanted {
+		return refuse("--pty is possible in an allocation only: salloc makes one, and qsub -I begins a job on this " +
+			"terminal")
 	}
 	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
@@ -67,16 +70,45 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 	return jobs.AttachJob(c, reply.GetIds()[0], signals, true)
 }
 
+// runInJob is srun in an allocation from outside: of salloc, or of a job that is named.
+// It runs srun on the first machine of the job, with these streams.
+func runInJob(c *frame.Invocation, job string, given []getopt.Given, command []string) error {
+	number, host, hasHost := strings.Cut(job, ".")
+	if job = number + "[0]"; hasHost {
+		job += "." + host
+	}
+	words := []string{"srun"}
+	for _, g := range given {
+		if g.Name != "jobid" {
+			words = append(words, optionWord(g))
+		}
+	}
+	words = append(append(words, "--"), command...)
+	_, wantsTerminal := getopt.Last(given, "pty")
+	k := terminal.LocalTerminal{}
+	if wantsTerminal {
+		k = terminal.OpenTerminal(c)
+	}
+	first := &scheddapi.ShellInput{Task: job, Command: words, Terminal: k.In != nil, Term: c.Getenv("TERM")}
+	first.Rows, first.Columns = k.WindowSize()
+	return terminal.RunRemoteShell(c, first, k)
+}
+
+// optionWord writes an option as one word of a command line.
+func optionWord(g getopt.Given) string {
+	if g.HasValue {
+		return "--" + g.Name + "=" + g.Value
+	}
+	return "--" + g.Name
+}
+
 // allocationArguments is the command line of sbatch for the job of a step.
 func allocationArguments(given []getopt.Given, command []string) []string {
 	allocation := sbatch.Options()
 	step := []string{"exec", "srun"}
 	var args []string
 	for _, g := range given {
-		word := "--" + g.Name
-		if g.HasValue {
-			word += "=" + g.Value
-		}
+		word := optionWord(g)
 		switch {
 		case slices.Contains(stepOnly(), g.Name):
 			step = append(step, quote(word))
