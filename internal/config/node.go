@@ -40,9 +40,11 @@ type Node struct {
 	// certificate was made by hand
 	AuthorityAt string
 	TLS         *TLSFiles // nil: unix sockets only
-	Metrics     *MetricsSettings
-	Owner       OwnerFile // the machine owner's own file
-	Warnings    []string  // settings that may not be intended, for display; not an error
+	// that jobs which are submitted here may name
+	ObjectStores []ObjectStore
+	Metrics      *MetricsSettings
+	Owner        OwnerFile // the machine owner's own file
+	Warnings     []string  // settings that may not be intended, for display; not an error
 }
 
 // TLSFiles names the files of a node's key and certificates.

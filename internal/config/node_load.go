@@ -188,6 +188,7 @@ func (s *blockReader) readObservers(n *Node) {
 		n.Web = &WebSettings{}
 		s.readWeb(b, n.Web)
 	}
+	s.readObjectStores(n)
 	if b := s.singleBlock("metrics"); b != nil {
 		n.Metrics = &MetricsSettings{}
 		s.readMetrics(b, n.Metrics)

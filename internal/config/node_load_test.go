@@ -149,6 +149,8 @@ func fullNode() *Node {
 				Region: "lab", CredentialsFile: "/etc/roost/objects.credentials", CacheSize: 200 * roost.GiB,
 				Max: 20 * roost.TiB}},
 		ImageServer: "10.0.0.9:9704",
+		ObjectStores: []ObjectStore{{Name: "lab", Endpoint: "http://s3.lab.example:9000", Region: "lab",
+			Buckets: []string{"data", "results"}, Secret: "keys", PathStyle: true, Plain: true}},
 		Authority:   &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"},
 		AuthorityAt: "10.0.0.1:9700",
 		Web: &WebSettings{Checkpoints: "/srv/checkpoints",

@@ -60,6 +60,7 @@ func Write(n *Node) []byte {
 		b.writeText("submit_to", string(s.SubmitTo))
 		b.writeNotify(s.Notify)
 	}
+	w.writeObjectStores(n.ObjectStores)
 	w.writeCellQueue(n.CellQueue)
 	if i := n.Images; i != nil {
 		b := w.writeBlock("checkpoint_server")

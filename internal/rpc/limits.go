@@ -210,15 +210,16 @@ func machineSizes() map[string]int {
 		images = "/roost.wire.CheckpointServer/"
 	)
 	return map[string]int{
-		startd + "Session":    programMessageSize,
-		startd + "Put":        ordinaryMessageSize, // parts of 256 KiB
-		startd + "Fetch":      ordinaryMessageSize,
-		startd + "Tail":       smallMessageSize,
-		startd + "FetchImage": smallMessageSize,
-		startd + "PutImage":   ordinaryMessageSize,
-		startd + "Shell":      ordinaryMessageSize,
-		startd + "Reach":      ordinaryMessageSize, // a command of 1 MiB, and its output
-		startd + "GetChunks":  smallMessageSize,
+		startd + "Session":     programMessageSize,
+		startd + "Put":         ordinaryMessageSize, // parts of 256 KiB
+		startd + "Fetch":       ordinaryMessageSize,
+		startd + "Tail":        smallMessageSize,
+		startd + "FetchImage":  smallMessageSize,
+		startd + "PutImage":    ordinaryMessageSize,
+		startd + "Shell":       ordinaryMessageSize,
+		startd + "Reach":       ordinaryMessageSize, // a command of 1 MiB, and its output
+		startd + "GetChunks":   smallMessageSize,
+		startd + "MoveObjects": ordinaryMessageSize,
 
 		guard + "Watch":   ordinaryMessageSize,
 		guard + "Pause":   smallMessageSize,

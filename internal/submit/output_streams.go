@@ -14,7 +14,11 @@ import (
 // readStreams reads stdin, stdout, stderr and join_output.
 func (b transferReader) readStreams() {
 	if a, ok := b.attribute("stdin", b.taskReader().taskRoots()...); ok {
-		if t, ok := b.taskReader().readText(a.Expr, "stdin"); ok && b.checkInput(t) {
+		t, ok := b.taskReader().readText(a.Expr, "stdin")
+		if ok && b.isObject(t) {
+			b.reportProblem(t.sourceRange, "stdin cannot be an object", "List the object in inputs, and let the "+
+				"program read the file.")
+		} else if ok && b.checkInput(t) {
 			b.ad.SetString(roost.AttrIn, b.programReader().absoluteFromJob(t).adText())
 		}
 	}
@@ -104,6 +108,11 @@ func (b transferReader) readOutput(name, attr string) bool {
 	abs := b.programReader().absoluteFromJob(t)
 	where, known := abs.fixedText()
 	switch {
+	case b.isObject(t):
+		b.reportProblem(t.sourceRange, name+" cannot be an object",
+			"It grows while the task runs, and an object is stored as a whole. Let the task write a file, and list "+
+				"it: outputs = { \"log.txt\" = \"s3://results/log.txt\" }.")
+		return false
 	case fixed && strings.HasSuffix(s, "/"):
 		b.reportProblem(t.sourceRange, name+" is a directory",
 			fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))

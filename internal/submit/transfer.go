@@ -75,6 +75,7 @@ func (b transferReader) readTransfer() {
 		b.ad.SetStrings(roost.AttrTransferIn, list)
 	}
 	b.readOutputs()
+	b.requireOwnDirectory()
 }
 
 // readInputs reads a list of paths, or a map from names to paths.
@@ -91,7 +92,9 @@ func (b transferReader) readInputs(expr hclsyntax.Expression) {
 					"It is what the file is called below the task's directory: a relative path without \"..\".")
 				continue
 			}
-			if b.checkInput(t) {
+			if b.isObject(t) {
+				b.addObjectInput(t, fixedText(path.Clean(name), t.sourceRange))
+			} else if b.checkInput(t) {
 				b.addInput(b.programReader().absoluteFromJob(t), fixedText(name, t.sourceRange))
 			}
 		}
@@ -128,6 +131,10 @@ func (b transferReader) isMapExpr(expr hclsyntax.Expression) bool {
 // so the task finds it under the same name in both ways of running; any other gets its
 // last element as name.
 func (b transferReader) listInput(t taskText) {
+	if b.isObject(t) {
+		b.addObjectInput(t, b.objectInputName(t))
+		return
+	}
 	name, fixed := t.fixedText()
 	if !fixed {
 		if b.checkInput(t) {
@@ -317,7 +324,14 @@ func (b transferReader) renameOutputs(a *hclsyntax.Attribute) {
 	list := make([]string, 0, len(named))
 	for _, name := range sortedKeys(named) {
 		from, to := fixedText(name, named[name].sourceRange), named[name]
-		if !b.checkOutputsLocal([]taskText{from, to}) {
+		checked := []taskText{from, to}
+		if b.isObject(to) {
+			checked = checked[:1]
+			if !b.checkObject(to) {
+				return
+			}
+		}
+		if !b.checkOutputsLocal(checked) {
 			return
 		}
 		if strings.Contains(from.adText(), " => ") || strings.Contains(to.adText(), " => ") {
@@ -342,6 +356,9 @@ func (b transferReader) checkOutputsLocal(list []taskText) bool {
 			}
 		}
 		switch {
+		case b.isObject(t):
+			b.reportProblem(t.sourceRange, "an object is no file of the task", "Write outputs as a map from files of "+
+				"the task to objects: outputs = { \"result.csv\" = \"s3://results/run7.csv\" }.")
 		case fixed && first == "":
 			b.reportProblem(t.sourceRange, "an output is empty", "Name a file that the task writes, or remove it.")
 		case path.IsAbs(first) || strings.HasPrefix(first, "~"):
@@ -356,4 +373,90 @@ func (b transferReader) checkOutputsLocal(list []taskText) bool {
 		}
 	}
 	return len(b.parser.diags) == before
+}
+
+const objectHint = "Write it as s3://BUCKET/KEY, or as s3://BUCKET/PREFIX/ for all objects whose keys begin so."
+
+// isObject reports whether a text names an object of an object store.
+func (b transferReader) isObject(t taskText) bool {
+	if first := t.pieces[0]; first.column == "" {
+		return jobad.IsObjectURL(first.fixed)
+	}
+	return b.tasks.count > 0 && jobad.IsObjectURL(b.taskReader().taskValue(t, 0))
+}
+
+// checkObject checks the names of objects, for every task. Nobody asks the object store:
+// the keys for that are at the submit node.
+func (b transferReader) checkObject(t taskText) bool {
+	n := min(b.tasks.count, maxCheckedInputs)
+	if _, fixed := t.fixedText(); fixed {
+		n = 1
+	}
+	for i := range n {
+		u, err := jobad.ParseObjectURL(b.taskReader().taskValue(t, i))
+		if err != nil {
+			text := strings.Replace(err.Error(), ": "+roost.Invalid.Error(), "", 1)
+			if n > 1 {
+				text += " (" + b.taskReader().label(i) + ")"
+			}
+			b.reportProblem(t.sourceRange, text, objectHint)
+			return false
+		}
+		if u.Key == "" {
+			b.reportProblem(t.sourceRange, fmt.Sprintf("%q is a whole bucket", truncateText(u.String())), objectHint)
+			return false
+		}
+	}
+	return true
+}
+
+// addObjectInput adds an object that is fetched into the task's directory.
+func (b transferReader) addObjectInput(t, name taskText) {
+	if !b.checkObject(t) {
+		return
+	}
+	b.inputs = append(b.inputs, inputFile{sourcePath: t, name: name})
+}
+
+// objectInputName returns the name of a listed object on the task's machine, which is the
+// last element of its key.
+func (b transferReader) objectInputName(t taskText) taskText {
+	if s, fixed := t.fixedText(); fixed {
+		return fixedText(path.Base(s), t.sourceRange)
+	}
+	values := make([]string, b.tasks.count)
+	for i := range values {
+		values[i] = path.Base(b.taskReader().taskValue(t, i))
+	}
+	return taskText{[]textPiece{{column: b.taskReader().addColumn("input", "", values)}}, t.sourceRange}
+}
+
+// requireOwnDirectory has a job with objects run in a directory of its own. Objects are
+// not moved to and from the directory of the user.
+func (b transferReader) requireOwnDirectory() {
+	some := false
+	for _, attribute := range []string{roost.AttrTransferIn, roost.AttrTransferOut} {
+		list, _ := b.ad.Strings(attribute)
+		for _, entry := range list {
+			from, to := jobad.SplitTransfer(entry)
+			some = some || jobad.IsObjectURL(from) || jobad.IsObjectURL(to)
+		}
+	}
+	if some {
+		b.setOwnDirectory("objects of an object store", "They are moved between the object store and a directory of "+
+			"the task's own.")
+	}
+}
+
+// setOwnDirectory sets transfer to "always", or reports that the job says otherwise.
+func (b transferReader) setOwnDirectory(what, why string) bool {
+	if mode, _ := b.ad.Str(roost.AttrTransfer); mode == "always" {
+		return true
+	}
+	if given := b.body.Attributes["transfer"]; given != nil {
+		b.reportProblem(given.NameRange, what+" need transfer = \"always\"", why)
+		return false
+	}
+	b.ad.SetString(roost.AttrTransfer, "always")
+	return true
 }

@@ -31,6 +31,36 @@ func (q *condorJob) setFiles() {
 	q.carryOver(q.setInputs, "transfer_input_files")
 	q.carryOver(q.setOutputs, "transfer_output_files")
 	q.carryOver(q.setRemaps, "transfer_output_remaps")
+	q.carryOver(q.setDestination, "output_destination")
+	q.carryOver(func(s submitSetting) {
+		q.noteCommandLost(s, "Keys are a secret of yours at the submit node: roost secret set s3 <~/.aws/credentials.")
+	}, "aws_access_key_id_file", "aws_secret_access_key_file")
+}
+
+// objectScheme begins the name of an object.
+const objectScheme = "s3://"
+
+// setDestination has the files that come back go below a prefix of an object store.
+func (q *condorJob) setDestination(s submitSetting) {
+	to := strings.Trim(strings.TrimSpace(q.flatText(s.value, 0)), `"`)
+	list, ok := q.commandValue("transfer_output_files")
+	switch {
+	case !strings.HasPrefix(to, objectScheme):
+		q.noteCommandLost(s, "Files go to the submit node, or to an object store: s3://BUCKET/PREFIX/.")
+		return
+	case !ok:
+		q.noteCommandLost(s, "Name the files that go there in transfer_output_files.")
+		return
+	}
+	delete(q.job.settings, "outputs")
+	for _, f := range strings.Split(q.flatText(list.value, 0), ",") {
+		name, fixed := q.assembleText(strings.Trim(strings.TrimSpace(f), `"`)).fixedText()
+		if !fixed || name == "" {
+			q.noteCommandLost(s, "A name in transfer_output_files has to be the same for all jobs.")
+			continue
+		}
+		q.job.addToMap("outputs", name, q.assembleText(strings.TrimSuffix(to, "/")+"/").hclSource())
+	}
 }
 
 // setInputs sets the files that are sent. HTCondor calls a file by the last element of
@@ -45,8 +75,10 @@ func (q *condorJob) setInputs(s submitSetting) {
 	input := func(values []string) (string, error) {
 		f := values[0]
 		switch {
+		case strings.HasPrefix(f, objectScheme):
+			return f, nil
 		case strings.Contains(f, "://"):
-			return "", errors.New("URLs are not fetched; let the program do it")
+			return "", errors.New("only URLs of objects, s3://BUCKET/KEY, are fetched; let the program do it")
 		case len(f) > 1 && strings.HasSuffix(f, "/"):
 			q.noteDifferenceAt(s, "A directory is brought as it is, with its name; with a / at the end "+
 				"HTCondor brings what is in it.")
@@ -124,6 +156,7 @@ func (q *condorJob) setRemaps(s submitSetting) {
 		case !ok || !fixed || name == "" || to == "":
 			q.noteCommandLost(s, "One of these is no NAME = NEW_NAME.")
 			continue
+		case strings.HasPrefix(to, objectScheme):
 		case strings.HasPrefix(to, "/") || strings.Contains(to, "://"):
 			q.noteCommandLost(s, "Files come back below the job's directory; set initialdir to another one.")
 			continue

@@ -26,7 +26,6 @@ func unsupportedCondorCommands() map[string]string {
 		"Write a time: start_after = \"2026-12-24 " +
 			"18:00\".": "deferral_window deferral_prep_time cron_minute cron_hour cron_day_of_month " +
 			"cron_month cron_day_of_week cron_window cron_prep_time",
-		"Files come back to the submit node.":         "output_destination",
 		"The job belongs to the user who submits it.": "accounting_group_user",
 		"Tasks in an image have the network of their machine, and the image is pinned when the job is " +
 			"submitted.": "docker_network_type docker_pull_policy container_service_names docker_override_entrypoint",
@@ -53,7 +52,8 @@ func knownCondorCommands() []string {
 	names := strings.Fields("executable arguments initialdir getenv environment universe machine_count input output " +
 		"container_image docker_image container_target_dir error log " +
 		"should_transfer_files when_to_transfer_output transfer_input_files transfer_output_files " +
-		"transfer_output_remaps gpus_minimum_memory deferral_time preserve_relative_paths " +
+		"transfer_output_remaps output_destination aws_access_key_id_file aws_secret_access_key_file " +
+		"gpus_minimum_memory deferral_time preserve_relative_paths " +
 		"periodic_hold periodic_hold_reason periodic_hold_subcode periodic_release periodic_vacate periodic_remove " +
 		"periodic_remove_reason periodic_remove_subcode on_exit_hold on_exit_hold_reason on_exit_hold_subcode " +
 		"on_exit_remove retry_until " +

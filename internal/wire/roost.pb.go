@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131, 0}
+	return file_roost_proto_rawDescGZIP(), []int{139, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -10981,6 +10981,606 @@ func (x *TransferTotals) GetBytes() int64 {
 	return 0
 }
 
+// ObjectOrder tells a machine which objects of an object store to move for an attempt. The
+// first order has schedd and attempt. The moves follow, the last of them with complete.
+// Then come the addresses that the machine asks for, one for each want.
+type ObjectOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
+	Attempt       *scheddapi.AttemptRef  `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Totals        *TransferTotals        `protobuf:"bytes,3,opt,name=totals,proto3" json:"totals,omitempty"` // of all files that come to the machine
+	Moves         []*ObjectMove          `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`
+	Complete      bool                   `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"` // no further move follows
+	Address       *ObjectAddress         `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectOrder) Reset() {
+	*x = ObjectOrder{}
+	mi := &file_roost_proto_msgTypes[127]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectOrder) ProtoMessage() {}
+
+func (x *ObjectOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[127]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectOrder.ProtoReflect.Descriptor instead.
+func (*ObjectOrder) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{127}
+}
+
+func (x *ObjectOrder) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
+}
+
+func (x *ObjectOrder) GetAttempt() *scheddapi.AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ObjectOrder) GetTotals() *TransferTotals {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+func (x *ObjectOrder) GetMoves() []*ObjectMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+func (x *ObjectOrder) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *ObjectOrder) GetAddress() *ObjectAddress {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
+// ObjectMove is a file that comes from an object store, or goes to one.
+type ObjectMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         *FileEntry             `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"` // of an upload: as the machine listed it
+	Upload        bool                   `protobuf:"varint,2,opt,name=upload,proto3" json:"upload,omitempty"`
+	Etag          string                 `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`                          // of the object that comes; another one is not wanted
+	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`                      // of the object that comes; empty: it is not known
+	Cacheable     bool                   `protobuf:"varint,5,opt,name=cacheable,proto3" json:"cacheable,omitempty"`               // later attempts of this user may need the file
+	Cached        bool                   `protobuf:"varint,6,opt,name=cached,proto3" json:"cached,omitempty"`                     // the machine has the contents, with this sha256
+	PartSize      int64                  `protobuf:"varint,7,opt,name=part_size,json=partSize,proto3" json:"part_size,omitempty"` // bytes; of an upload: every part but the last has that size
+	Parts         []*ObjectPart          `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`                        // of an upload: that the object store has already
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectMove) Reset() {
+	*x = ObjectMove{}
+	mi := &file_roost_proto_msgTypes[128]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectMove) ProtoMessage() {}
+
+func (x *ObjectMove) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[128]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectMove.ProtoReflect.Descriptor instead.
+func (*ObjectMove) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{128}
+}
+
+func (x *ObjectMove) GetEntry() *FileEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *ObjectMove) GetUpload() bool {
+	if x != nil {
+		return x.Upload
+	}
+	return false
+}
+
+func (x *ObjectMove) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+func (x *ObjectMove) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *ObjectMove) GetCacheable() bool {
+	if x != nil {
+		return x.Cacheable
+	}
+	return false
+}
+
+func (x *ObjectMove) GetCached() bool {
+	if x != nil {
+		return x.Cached
+	}
+	return false
+}
+
+func (x *ObjectMove) GetPartSize() int64 {
+	if x != nil {
+		return x.PartSize
+	}
+	return 0
+}
+
+func (x *ObjectMove) GetParts() []*ObjectPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+type ObjectPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // from 1
+	Etag          string                 `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"` // bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectPart) Reset() {
+	*x = ObjectPart{}
+	mi := &file_roost_proto_msgTypes[129]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectPart) ProtoMessage() {}
+
+func (x *ObjectPart) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[129]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectPart.ProtoReflect.Descriptor instead.
+func (*ObjectPart) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{129}
+}
+
+func (x *ObjectPart) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ObjectPart) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+func (x *ObjectPart) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// ObjectAddress is a presigned URL: who has it may make that one request. It is good for
+// a short time, and a secret.
+type ObjectAddress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Move          uint32                 `protobuf:"varint,1,opt,name=move,proto3" json:"move,omitempty"` // index of the move
+	Part          uint32                 `protobuf:"varint,2,opt,name=part,proto3" json:"part,omitempty"` // of an upload
+	Url           string                 `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	ValidNs       int64                  `protobuf:"varint,4,opt,name=valid_ns,json=validNs,proto3" json:"valid_ns,omitempty"` // how long it is good
+	Plain         bool                   `protobuf:"varint,5,opt,name=plain,proto3" json:"plain,omitempty"`                    // its administrator lets this object store be reached without TLS
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectAddress) Reset() {
+	*x = ObjectAddress{}
+	mi := &file_roost_proto_msgTypes[130]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectAddress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectAddress) ProtoMessage() {}
+
+func (x *ObjectAddress) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[130]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectAddress.ProtoReflect.Descriptor instead.
+func (*ObjectAddress) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{130}
+}
+
+func (x *ObjectAddress) GetMove() uint32 {
+	if x != nil {
+		return x.Move
+	}
+	return 0
+}
+
+func (x *ObjectAddress) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *ObjectAddress) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *ObjectAddress) GetValidNs() int64 {
+	if x != nil {
+		return x.ValidNs
+	}
+	return 0
+}
+
+func (x *ObjectAddress) GetPlain() bool {
+	if x != nil {
+		return x.Plain
+	}
+	return false
+}
+
+// ObjectReport is what a machine says of the objects that it moves.
+type ObjectReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Want          *ObjectWant            `protobuf:"bytes,1,opt,name=want,proto3" json:"want,omitempty"`    // an address is needed
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // moved so far
+	Waits         string                 `protobuf:"bytes,3,opt,name=waits,proto3" json:"waits,omitempty"`  // why no more move now; empty: they do
+	Moved         *ObjectMoved           `protobuf:"bytes,4,opt,name=moved,proto3" json:"moved,omitempty"`
+	Failure       *ObjectFailure         `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`    // it is the last report
+	Missing       bool                   `protobuf:"varint,6,opt,name=missing,proto3" json:"missing,omitempty"`   // the machine lacks contents that were said to be cached; it is the last report
+	Complete      bool                   `protobuf:"varint,7,opt,name=complete,proto3" json:"complete,omitempty"` // everything was moved; it is the last report
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectReport) Reset() {
+	*x = ObjectReport{}
+	mi := &file_roost_proto_msgTypes[131]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectReport) ProtoMessage() {}
+
+func (x *ObjectReport) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[131]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectReport.ProtoReflect.Descriptor instead.
+func (*ObjectReport) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{131}
+}
+
+func (x *ObjectReport) GetWant() *ObjectWant {
+	if x != nil {
+		return x.Want
+	}
+	return nil
+}
+
+func (x *ObjectReport) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ObjectReport) GetWaits() string {
+	if x != nil {
+		return x.Waits
+	}
+	return ""
+}
+
+func (x *ObjectReport) GetMoved() *ObjectMoved {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *ObjectReport) GetFailure() *ObjectFailure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+func (x *ObjectReport) GetMissing() bool {
+	if x != nil {
+		return x.Missing
+	}
+	return false
+}
+
+func (x *ObjectReport) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+type ObjectWant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Move          uint32                 `protobuf:"varint,1,opt,name=move,proto3" json:"move,omitempty"`
+	Part          uint32                 `protobuf:"varint,2,opt,name=part,proto3" json:"part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectWant) Reset() {
+	*x = ObjectWant{}
+	mi := &file_roost_proto_msgTypes[132]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectWant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectWant) ProtoMessage() {}
+
+func (x *ObjectWant) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[132]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectWant.ProtoReflect.Descriptor instead.
+func (*ObjectWant) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{132}
+}
+
+func (x *ObjectWant) GetMove() uint32 {
+	if x != nil {
+		return x.Move
+	}
+	return 0
+}
+
+func (x *ObjectWant) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+type ObjectMoved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Move          uint32                 `protobuf:"varint,1,opt,name=move,proto3" json:"move,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the whole file
+	Parts         []*ObjectPart          `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`   // of an upload: all of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectMoved) Reset() {
+	*x = ObjectMoved{}
+	mi := &file_roost_proto_msgTypes[133]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectMoved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectMoved) ProtoMessage() {}
+
+func (x *ObjectMoved) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[133]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectMoved.ProtoReflect.Descriptor instead.
+func (*ObjectMoved) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{133}
+}
+
+func (x *ObjectMoved) GetMove() uint32 {
+	if x != nil {
+		return x.Move
+	}
+	return 0
+}
+
+func (x *ObjectMoved) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *ObjectMoved) GetParts() []*ObjectPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// ObjectFailure is what an object store answered to a request that is of no use to repeat.
+type ObjectFailure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Move          uint32                 `protobuf:"varint,1,opt,name=move,proto3" json:"move,omitempty"`
+	Status        uint32                 `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"` // of HTTP; 0: there was no answer
+	Code          string                 `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`      // of the object store, as NoSuchKey
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectFailure) Reset() {
+	*x = ObjectFailure{}
+	mi := &file_roost_proto_msgTypes[134]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectFailure) ProtoMessage() {}
+
+func (x *ObjectFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[134]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectFailure.ProtoReflect.Descriptor instead.
+func (*ObjectFailure) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{134}
+}
+
+func (x *ObjectFailure) GetMove() uint32 {
+	if x != nil {
+		return x.Move
+	}
+	return 0
+}
+
+func (x *ObjectFailure) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *ObjectFailure) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *ObjectFailure) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // PutReply says what came. With missing nothing did: the machine no longer has contents
 // that the sender took for cached.
 type PutReply struct {
@@ -10994,7 +11594,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11006,7 +11606,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11019,7 +11619,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11055,7 +11655,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11067,7 +11667,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11080,7 +11680,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11128,7 +11728,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11140,7 +11740,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11153,7 +11753,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11257,7 +11857,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11269,7 +11869,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11282,7 +11882,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11425,7 +12025,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11437,7 +12037,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11450,7 +12050,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11500,7 +12100,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11512,7 +12112,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11525,7 +12125,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11576,7 +12176,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11588,7 +12188,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11601,7 +12201,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11679,7 +12279,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +12291,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +12304,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -11744,7 +12344,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11756,7 +12356,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11769,7 +12369,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11838,7 +12438,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11850,7 +12450,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11863,7 +12463,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11888,7 +12488,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11900,7 +12500,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11913,7 +12513,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type OwnerReply struct {
@@ -11927,7 +12527,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11939,7 +12539,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11952,7 +12552,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11984,7 +12584,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11996,7 +12596,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12009,7 +12609,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type MineReply struct {
@@ -12023,7 +12623,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12035,7 +12635,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12048,7 +12648,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12086,7 +12686,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12098,7 +12698,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12111,7 +12711,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12150,7 +12750,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12162,7 +12762,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12175,7 +12775,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type GreetRequest struct {
@@ -12186,7 +12786,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12198,7 +12798,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12211,7 +12811,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type GreetReply struct {
@@ -12224,7 +12824,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12236,7 +12836,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12249,7 +12849,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12281,7 +12881,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12293,7 +12893,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12306,7 +12906,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12362,7 +12962,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12374,7 +12974,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12387,7 +12987,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12469,7 +13069,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12481,7 +13081,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12494,7 +13094,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12513,7 +13113,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12525,7 +13125,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12538,7 +13138,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12556,7 +13156,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12568,7 +13168,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12581,7 +13181,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 type LeaveReply struct {
@@ -12592,7 +13192,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12604,7 +13204,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12617,7 +13217,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type RevokedRequest struct {
@@ -12629,7 +13229,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12641,7 +13241,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12654,7 +13254,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12673,7 +13273,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12685,7 +13285,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12698,7 +13298,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12719,7 +13319,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12731,7 +13331,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12744,7 +13344,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12779,7 +13379,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12791,7 +13391,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12804,7 +13404,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12844,7 +13444,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12856,7 +13456,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12869,7 +13469,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12937,7 +13537,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12949,7 +13549,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12962,7 +13562,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12981,7 +13581,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12993,7 +13593,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13006,7 +13606,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13024,7 +13624,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13036,7 +13636,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13049,7 +13649,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 type MembersReply struct {
@@ -13062,7 +13662,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13074,7 +13674,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13087,7 +13687,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13120,7 +13720,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13132,7 +13732,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13145,7 +13745,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13214,7 +13814,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13226,7 +13826,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13239,7 +13839,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13265,7 +13865,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13277,7 +13877,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13290,7 +13890,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13310,7 +13910,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13322,7 +13922,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13335,7 +13935,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13364,7 +13964,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13376,7 +13976,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13389,7 +13989,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -13423,7 +14023,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13435,7 +14035,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13448,7 +14048,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{173}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -13473,7 +14073,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13485,7 +14085,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13498,7 +14098,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{174}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -13552,7 +14152,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13564,7 +14164,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13577,7 +14177,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{175}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -13596,7 +14196,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13608,7 +14208,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13621,7 +14221,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{176}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -13649,7 +14249,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13661,7 +14261,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13674,7 +14274,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{177}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14668,7 +15268,56 @@ const file_roost_proto_rawDesc = "" +
 	"\x06cached\x18\x0e \x01(\bR\x06cached\"<\n" +
 	"\x0eTransferTotals\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"P\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x8a\x02\n" +
+	"\vObjectOrder\x12\x16\n" +
+	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
+	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x122\n" +
+	"\x06totals\x18\x03 \x01(\v2\x1a.roost.wire.TransferTotalsR\x06totals\x12,\n" +
+	"\x05moves\x18\x04 \x03(\v2\x16.roost.wire.ObjectMoveR\x05moves\x12\x1a\n" +
+	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x123\n" +
+	"\aaddress\x18\x06 \x01(\v2\x19.roost.wire.ObjectAddressR\aaddress\"\xfe\x01\n" +
+	"\n" +
+	"ObjectMove\x12+\n" +
+	"\x05entry\x18\x01 \x01(\v2\x15.roost.wire.FileEntryR\x05entry\x12\x16\n" +
+	"\x06upload\x18\x02 \x01(\bR\x06upload\x12\x12\n" +
+	"\x04etag\x18\x03 \x01(\tR\x04etag\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x12\x1c\n" +
+	"\tcacheable\x18\x05 \x01(\bR\tcacheable\x12\x16\n" +
+	"\x06cached\x18\x06 \x01(\bR\x06cached\x12\x1b\n" +
+	"\tpart_size\x18\a \x01(\x03R\bpartSize\x12,\n" +
+	"\x05parts\x18\b \x03(\v2\x16.roost.wire.ObjectPartR\x05parts\"L\n" +
+	"\n" +
+	"ObjectPart\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\"z\n" +
+	"\rObjectAddress\x12\x12\n" +
+	"\x04move\x18\x01 \x01(\rR\x04move\x12\x12\n" +
+	"\x04part\x18\x02 \x01(\rR\x04part\x12\x10\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12\x19\n" +
+	"\bvalid_ns\x18\x04 \x01(\x03R\avalidNs\x12\x14\n" +
+	"\x05plain\x18\x05 \x01(\bR\x05plain\"\x80\x02\n" +
+	"\fObjectReport\x12*\n" +
+	"\x04want\x18\x01 \x01(\v2\x16.roost.wire.ObjectWantR\x04want\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05waits\x18\x03 \x01(\tR\x05waits\x12-\n" +
+	"\x05moved\x18\x04 \x01(\v2\x17.roost.wire.ObjectMovedR\x05moved\x123\n" +
+	"\afailure\x18\x05 \x01(\v2\x19.roost.wire.ObjectFailureR\afailure\x12\x18\n" +
+	"\amissing\x18\x06 \x01(\bR\amissing\x12\x1a\n" +
+	"\bcomplete\x18\a \x01(\bR\bcomplete\"4\n" +
+	"\n" +
+	"ObjectWant\x12\x12\n" +
+	"\x04move\x18\x01 \x01(\rR\x04move\x12\x12\n" +
+	"\x04part\x18\x02 \x01(\rR\x04part\"g\n" +
+	"\vObjectMoved\x12\x12\n" +
+	"\x04move\x18\x01 \x01(\rR\x04move\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12,\n" +
+	"\x05parts\x18\x03 \x03(\v2\x16.roost.wire.ObjectPartR\x05parts\"c\n" +
+	"\rObjectFailure\x12\x12\n" +
+	"\x04move\x18\x01 \x01(\rR\x04move\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\rR\x06status\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\tR\x04code\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"P\n" +
 	"\bPutReply\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\rR\x05files\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x18\n" +
@@ -14952,7 +15601,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
 	"\x06Status\x12\x18.roost.wire.CellQuestion\x1a\x16.roost.wire.CellStatus\x126\n" +
 	"\x03Add\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged\x129\n" +
-	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xaa\x04\n" +
+	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xf0\x04\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -14963,7 +15612,8 @@ const file_roost_proto_rawDesc = "" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
 	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x01\x12<\n" +
-	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x012\xd2\a\n" +
+	"\tGetChunks\x12\x17.roost.wire.BlobRequest\x1a\x14.roost.wire.BlobPart0\x01\x12D\n" +
+	"\vMoveObjects\x12\x17.roost.wire.ObjectOrder\x1a\x18.roost.wire.ObjectReport(\x010\x012\xd2\a\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
@@ -15021,7 +15671,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 182)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15157,131 +15807,139 @@ var file_roost_proto_goTypes = []any{
 	(*FileEntry)(nil),                       // 131: roost.wire.FileEntry
 	(*FileChunk)(nil),                       // 132: roost.wire.FileChunk
 	(*TransferTotals)(nil),                  // 133: roost.wire.TransferTotals
-	(*PutReply)(nil),                        // 134: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 135: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 136: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 137: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 138: roost.wire.IdleSource
-	(*Pause)(nil),                           // 139: roost.wire.Pause
-	(*GuardReport)(nil),                     // 140: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 141: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 142: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 143: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 144: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 145: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 146: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 147: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 148: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 149: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 150: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 151: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 152: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 153: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 154: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 155: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 156: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 157: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 158: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 159: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 160: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 161: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 162: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 163: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 164: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 165: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 166: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 167: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 168: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 169: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 170: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 171: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 172: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 173: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 174: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 175: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 176: roost.wire.FeedBatch
-	nil,                                     // 177: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 178: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 179: roost.wire.Extent.WordsEntry
-	nil,                                     // 180: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 181: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 182: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 183: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 184: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 185: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 186: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 187: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 188: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 189: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 190: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 191: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 192: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 193: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 194: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 195: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 196: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 197: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 198: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 199: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 200: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 201: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 202: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 203: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 204: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 205: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 206: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 207: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 208: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 209: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 210: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 211: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 212: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 213: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 214: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 215: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 216: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 217: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 218: roost.wire.FlowNodesRequest
-	(*scheddapi.ReachOutput)(nil),           // 219: roost.wire.ReachOutput
-	(*scheddapi.SubmitReply)(nil),           // 220: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 221: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 222: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 223: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 224: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 225: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 226: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 227: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 228: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 229: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 230: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 231: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 232: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 233: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 234: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 235: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 236: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 237: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 238: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 239: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 240: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 241: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 242: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 243: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 244: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 245: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 246: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 247: roost.wire.WaitSummary
-	(*scheddapi.ReachCall)(nil),             // 248: roost.wire.ReachCall
+	(*ObjectOrder)(nil),                     // 134: roost.wire.ObjectOrder
+	(*ObjectMove)(nil),                      // 135: roost.wire.ObjectMove
+	(*ObjectPart)(nil),                      // 136: roost.wire.ObjectPart
+	(*ObjectAddress)(nil),                   // 137: roost.wire.ObjectAddress
+	(*ObjectReport)(nil),                    // 138: roost.wire.ObjectReport
+	(*ObjectWant)(nil),                      // 139: roost.wire.ObjectWant
+	(*ObjectMoved)(nil),                     // 140: roost.wire.ObjectMoved
+	(*ObjectFailure)(nil),                   // 141: roost.wire.ObjectFailure
+	(*PutReply)(nil),                        // 142: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 143: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 144: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 145: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 146: roost.wire.IdleSource
+	(*Pause)(nil),                           // 147: roost.wire.Pause
+	(*GuardReport)(nil),                     // 148: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 149: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 150: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 151: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 152: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 153: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 154: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 155: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 156: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 157: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 158: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 159: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 160: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 161: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 162: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 163: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 164: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 165: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 166: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 167: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 168: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 169: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 170: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 171: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 172: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 173: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 174: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 175: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 176: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 177: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 178: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 179: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 180: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 181: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 182: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 183: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 184: roost.wire.FeedBatch
+	nil,                                     // 185: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 186: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 187: roost.wire.Extent.WordsEntry
+	nil,                                     // 188: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 189: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 190: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 191: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 192: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 193: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 194: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 195: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 196: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 197: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 198: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 199: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 200: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 201: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 202: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 203: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 204: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 205: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 206: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 207: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 208: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 209: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 210: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 211: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 212: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 213: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 214: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 215: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 216: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 217: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 218: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 219: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 220: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 221: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 222: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 223: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 224: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 225: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 226: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 227: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 228: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 229: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 230: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 231: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 232: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 233: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 234: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 235: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 236: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 237: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 238: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 239: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 240: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 241: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 242: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 243: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 244: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 245: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 246: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 247: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 248: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 249: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 250: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 251: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 252: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 253: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 254: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 255: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 256: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
-	181, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	182, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	183, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	184, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	185, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	186, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	177, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	178, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	189, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	190, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	191, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	192, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	193, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	194, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	185, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	186, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15296,12 +15954,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	187, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	195, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	187, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	187, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	195, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	195, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15317,9 +15975,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	179, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	180, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	187, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	187, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	188, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	195, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15328,8 +15986,8 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	187, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	188, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	195, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	196, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
@@ -15352,26 +16010,26 @@ var file_roost_proto_depIdxs = []int32{
 	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
 	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	189, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	189, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	187, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	189, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	187, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	189, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	197, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	197, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	195, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	197, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	195, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	197, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	189, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	187, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	197, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	195, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	189, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	197, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	189, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	189, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	189, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	189, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	189, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	189, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	189, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	189, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	197, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	197, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	197, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	197, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	197, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	197, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	197, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	197, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
 	94,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
 	95,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
 	93,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
@@ -15384,23 +16042,23 @@ var file_roost_proto_depIdxs = []int32{
 	89,  // 107: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
 	91,  // 108: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
 	87,  // 109: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	189, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	189, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	197, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	197, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
 	89,  // 112: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 113: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 114: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 115: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	189, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	189, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	197, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	197, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
 	100, // 118: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
 	5,   // 119: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
 	102, // 120: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
 	105, // 121: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
 	105, // 122: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
 	105, // 123: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	189, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	190, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	189, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	197, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	198, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	197, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	118, // 127: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
 	122, // 128: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
 	124, // 129: roost.wire.FromStartd.started:type_name -> roost.wire.Started
@@ -15417,253 +16075,265 @@ var file_roost_proto_depIdxs = []int32{
 	66,  // 140: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
 	88,  // 141: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
 	115, // 142: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	189, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	189, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	197, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	197, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 145: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	191, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	189, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	199, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	197, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
 	119, // 148: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	187, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	189, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	195, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	197, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	125, // 151: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	192, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	200, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
 	21,  // 153: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	192, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	189, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	192, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	193, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	189, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	189, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	189, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	194, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	200, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	197, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	200, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	201, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	197, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	197, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	197, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	202, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
 	131, // 162: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
 	126, // 163: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	195, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	189, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	203, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	197, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
 	95,  // 166: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
 	128, // 167: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	189, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	196, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	195, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	189, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	197, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	204, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	203, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	197, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
 	131, // 172: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	133, // 173: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	189, // 174: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	189, // 175: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	138, // 176: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	139, // 177: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 178: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	142, // 179: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	141, // 180: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	139, // 181: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	137, // 182: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	140, // 183: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	162, // 184: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	162, // 185: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	162, // 186: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	167, // 187: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	174, // 188: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	172, // 189: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	173, // 190: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	184, // 191: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	197, // 192: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	198, // 193: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	186, // 194: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	185, // 195: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	181, // 196: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	183, // 197: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	199, // 198: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	200, // 199: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	201, // 200: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	202, // 201: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	182, // 202: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	203, // 203: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	204, // 204: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	205, // 205: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	206, // 206: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	207, // 207: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	208, // 208: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	209, // 209: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	210, // 210: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	211, // 211: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	212, // 212: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	213, // 213: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	214, // 214: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	215, // 215: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	215, // 216: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	216, // 217: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	217, // 218: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	218, // 219: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 220: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	199, // 221: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	200, // 222: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 223: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 224: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 225: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 226: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 227: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 228: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 229: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 230: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 231: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	201, // 232: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	213, // 233: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 234: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 235: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	203, // 236: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	204, // 237: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 238: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 239: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 240: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 241: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 242: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 243: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 244: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 245: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	132, // 246: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	135, // 247: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	136, // 248: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	96,  // 249: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	132, // 250: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	182, // 251: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	219, // 252: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	215, // 253: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	132, // 254: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	96,  // 255: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	96,  // 256: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	106, // 257: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	105, // 258: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	107, // 259: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	215, // 260: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	215, // 261: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	214, // 262: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	215, // 263: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	215, // 264: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	103, // 265: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	216, // 266: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	217, // 267: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	99,  // 268: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	140, // 269: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	143, // 270: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	144, // 271: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	146, // 272: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	148, // 273: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	150, // 274: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	152, // 275: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	154, // 276: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	156, // 277: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	158, // 278: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	160, // 279: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	163, // 280: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	165, // 281: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	168, // 282: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	171, // 283: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	175, // 284: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	170, // 285: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	206, // 286: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	207, // 287: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	220, // 288: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	220, // 289: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	221, // 290: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	222, // 291: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	223, // 292: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	224, // 293: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	225, // 294: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	226, // 295: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	227, // 296: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	228, // 297: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	229, // 298: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	230, // 299: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	231, // 300: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	232, // 301: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	233, // 302: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	234, // 303: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	235, // 304: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	236, // 305: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	237, // 306: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	238, // 307: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	239, // 308: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	240, // 309: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	241, // 310: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	242, // 311: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	243, // 312: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	242, // 313: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	244, // 314: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	245, // 315: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	246, // 316: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	222, // 317: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	226, // 318: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	227, // 319: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	223, // 320: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	220, // 321: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	225, // 322: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	224, // 323: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	230, // 324: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	247, // 325: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 326: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 327: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 328: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	228, // 329: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	241, // 330: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 331: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 332: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	231, // 333: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	232, // 334: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 335: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 336: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 337: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 338: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 339: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 340: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 341: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	114, // 342: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	134, // 343: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	132, // 344: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	225, // 345: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	132, // 346: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	134, // 347: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	230, // 348: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	248, // 349: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	214, // 350: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	134, // 351: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	132, // 352: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	109, // 353: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	134, // 354: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	106, // 355: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	108, // 356: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	104, // 357: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	214, // 358: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	242, // 359: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	243, // 360: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	242, // 361: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	103, // 362: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	244, // 363: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	245, // 364: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	101, // 365: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	137, // 366: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	145, // 367: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	145, // 368: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	147, // 369: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	149, // 370: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	151, // 371: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	153, // 372: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	155, // 373: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	157, // 374: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	159, // 375: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	161, // 376: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	164, // 377: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	166, // 378: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	169, // 379: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	176, // 380: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	176, // 381: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	176, // 382: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	234, // 383: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	235, // 384: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	288, // [288:385] is the sub-list for method output_type
-	191, // [191:288] is the sub-list for method input_type
-	191, // [191:191] is the sub-list for extension type_name
-	191, // [191:191] is the sub-list for extension extendee
-	0,   // [0:191] is the sub-list for field type_name
+	197, // 174: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
+	133, // 175: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
+	135, // 176: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
+	137, // 177: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
+	131, // 178: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
+	136, // 179: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
+	139, // 180: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
+	140, // 181: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
+	141, // 182: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
+	136, // 183: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
+	197, // 184: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	197, // 185: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	146, // 186: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	147, // 187: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 188: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	150, // 189: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	149, // 190: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	147, // 191: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	145, // 192: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	148, // 193: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	170, // 194: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	170, // 195: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	170, // 196: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	175, // 197: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	182, // 198: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	180, // 199: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	181, // 200: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	192, // 201: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	205, // 202: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	206, // 203: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	194, // 204: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	193, // 205: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	189, // 206: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	191, // 207: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	207, // 208: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	208, // 209: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	209, // 210: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	210, // 211: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	190, // 212: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	211, // 213: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	212, // 214: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	213, // 215: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	214, // 216: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	215, // 217: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	216, // 218: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	217, // 219: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	218, // 220: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	219, // 221: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	220, // 222: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	221, // 223: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	222, // 224: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	223, // 225: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	223, // 226: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	224, // 227: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	225, // 228: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	226, // 229: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 230: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	207, // 231: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	208, // 232: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 233: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 234: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 235: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 236: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 237: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 238: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 239: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 240: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 241: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	209, // 242: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	221, // 243: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 244: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 245: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	211, // 246: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	212, // 247: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 248: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 249: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 250: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 251: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 252: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 253: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 254: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 255: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	132, // 256: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	143, // 257: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	144, // 258: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	96,  // 259: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	132, // 260: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	190, // 261: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	227, // 262: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	223, // 263: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	134, // 264: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
+	132, // 265: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	96,  // 266: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	96,  // 267: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	106, // 268: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	105, // 269: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	107, // 270: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	223, // 271: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	223, // 272: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	222, // 273: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	223, // 274: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	223, // 275: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	103, // 276: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	224, // 277: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	225, // 278: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	99,  // 279: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	148, // 280: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	151, // 281: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	152, // 282: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	154, // 283: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	156, // 284: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	158, // 285: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	160, // 286: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	162, // 287: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	164, // 288: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	166, // 289: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	168, // 290: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	171, // 291: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	173, // 292: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	176, // 293: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	179, // 294: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	183, // 295: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	178, // 296: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	214, // 297: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	215, // 298: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	228, // 299: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	228, // 300: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	229, // 301: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	230, // 302: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	231, // 303: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	232, // 304: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	233, // 305: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	234, // 306: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	235, // 307: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	236, // 308: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	237, // 309: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	238, // 310: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	239, // 311: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	240, // 312: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	241, // 313: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	242, // 314: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	243, // 315: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	244, // 316: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	245, // 317: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	246, // 318: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	247, // 319: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	248, // 320: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	249, // 321: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	250, // 322: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	251, // 323: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	250, // 324: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	252, // 325: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	253, // 326: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	254, // 327: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	230, // 328: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	234, // 329: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	235, // 330: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	231, // 331: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	228, // 332: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	233, // 333: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	232, // 334: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	238, // 335: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	255, // 336: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 337: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 338: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 339: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	236, // 340: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	249, // 341: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 342: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 343: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	239, // 344: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	240, // 345: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 346: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 347: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 348: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 349: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 350: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 351: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 352: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	114, // 353: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	142, // 354: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	132, // 355: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	233, // 356: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	132, // 357: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	142, // 358: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	238, // 359: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	256, // 360: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	222, // 361: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	138, // 362: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
+	142, // 363: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	132, // 364: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	109, // 365: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	142, // 366: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	106, // 367: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	108, // 368: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	104, // 369: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	222, // 370: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	250, // 371: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	251, // 372: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	250, // 373: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	103, // 374: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	252, // 375: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	253, // 376: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	101, // 377: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	145, // 378: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	153, // 379: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	153, // 380: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	155, // 381: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	157, // 382: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	159, // 383: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	161, // 384: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	163, // 385: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	165, // 386: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	167, // 387: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	169, // 388: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	172, // 389: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	174, // 390: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	177, // 391: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	184, // 392: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	184, // 393: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	184, // 394: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	242, // 395: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	243, // 396: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	299, // [299:397] is the sub-list for method output_type
+	201, // [201:299] is the sub-list for method input_type
+	201, // [201:201] is the sub-list for extension type_name
+	201, // [201:201] is the sub-list for extension extendee
+	0,   // [0:201] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15742,7 +16412,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   174,
+			NumMessages:   182,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -2493,15 +2493,16 @@ var Replica_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Startd_Session_FullMethodName    = "/roost.wire.Startd/Session"
-	Startd_Put_FullMethodName        = "/roost.wire.Startd/Put"
-	Startd_Fetch_FullMethodName      = "/roost.wire.Startd/Fetch"
-	Startd_Tail_FullMethodName       = "/roost.wire.Startd/Tail"
-	Startd_FetchImage_FullMethodName = "/roost.wire.Startd/FetchImage"
-	Startd_PutImage_FullMethodName   = "/roost.wire.Startd/PutImage"
-	Startd_Shell_FullMethodName      = "/roost.wire.Startd/Shell"
-	Startd_Reach_FullMethodName      = "/roost.wire.Startd/Reach"
-	Startd_GetChunks_FullMethodName  = "/roost.wire.Startd/GetChunks"
+	Startd_Session_FullMethodName     = "/roost.wire.Startd/Session"
+	Startd_Put_FullMethodName         = "/roost.wire.Startd/Put"
+	Startd_Fetch_FullMethodName       = "/roost.wire.Startd/Fetch"
+	Startd_Tail_FullMethodName        = "/roost.wire.Startd/Tail"
+	Startd_FetchImage_FullMethodName  = "/roost.wire.Startd/FetchImage"
+	Startd_PutImage_FullMethodName    = "/roost.wire.Startd/PutImage"
+	Startd_Shell_FullMethodName       = "/roost.wire.Startd/Shell"
+	Startd_Reach_FullMethodName       = "/roost.wire.Startd/Reach"
+	Startd_GetChunks_FullMethodName   = "/roost.wire.Startd/GetChunks"
+	Startd_MoveObjects_FullMethodName = "/roost.wire.Startd/MoveObjects"
 )
 
 // StartdClient is the client API for Startd service.
@@ -2518,6 +2519,7 @@ type StartdClient interface {
 	// the first message has attempt and ticket set; one call follows
 	Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[scheddapi.ReachOutput, scheddapi.ReachCall], error)
 	GetChunks(ctx context.Context, in *scheddapi.BlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.BlobPart], error)
+	MoveObjects(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObjectOrder, ObjectReport], error)
 }
 
 type startdClient struct {
@@ -2669,6 +2671,19 @@ func (c *startdClient) GetChunks(ctx context.Context, in *scheddapi.BlobRequest,
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_GetChunksClient = grpc.ServerStreamingClient[scheddapi.BlobPart]
 
+func (c *startdClient) MoveObjects(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ObjectOrder, ObjectReport], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[9], Startd_MoveObjects_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ObjectOrder, ObjectReport]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_MoveObjectsClient = grpc.BidiStreamingClient[ObjectOrder, ObjectReport]
+
 // StartdServer is the server API for Startd service.
 // All implementations must embed UnimplementedStartdServer
 // for forward compatibility.
@@ -2683,6 +2698,7 @@ type StartdServer interface {
 	// the first message has attempt and ticket set; one call follows
 	Reach(grpc.BidiStreamingServer[scheddapi.ReachOutput, scheddapi.ReachCall]) error
 	GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error
+	MoveObjects(grpc.BidiStreamingServer[ObjectOrder, ObjectReport]) error
 	mustEmbedUnimplementedStartdServer()
 }
 
@@ -2719,6 +2735,9 @@ func (UnimplementedStartdServer) Reach(grpc.BidiStreamingServer[scheddapi.ReachO
 }
 func (UnimplementedStartdServer) GetChunks(*scheddapi.BlobRequest, grpc.ServerStreamingServer[scheddapi.BlobPart]) error {
 	return status.Error(codes.Unimplemented, "method GetChunks not implemented")
+}
+func (UnimplementedStartdServer) MoveObjects(grpc.BidiStreamingServer[ObjectOrder, ObjectReport]) error {
+	return status.Error(codes.Unimplemented, "method MoveObjects not implemented")
 }
 func (UnimplementedStartdServer) mustEmbedUnimplementedStartdServer() {}
 func (UnimplementedStartdServer) testEmbeddedByValue()                {}
@@ -2820,6 +2839,13 @@ func _Startd_GetChunks_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_GetChunksServer = grpc.ServerStreamingServer[scheddapi.BlobPart]
 
+func _Startd_MoveObjects_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StartdServer).MoveObjects(&grpc.GenericServerStream[ObjectOrder, ObjectReport]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_MoveObjectsServer = grpc.BidiStreamingServer[ObjectOrder, ObjectReport]
+
 // Startd_ServiceDesc is the grpc.ServiceDesc for Startd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2875,6 +2901,12 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "GetChunks",
 			Handler:       _Startd_GetChunks_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "MoveObjects",
+			Handler:       _Startd_MoveObjects_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

@@ -119,15 +119,16 @@ func machineAccess() AccessTable {
 		images = "/roost.wire.CheckpointServer/"
 	)
 	return AccessTable{
-		startd + "Session":    {Schedd},
-		startd + "Put":        {Schedd},
-		startd + "Fetch":      {Schedd},
-		startd + "Tail":       {Schedd},
-		startd + "FetchImage": {Schedd},
-		startd + "PutImage":   {Schedd},
-		startd + "Shell":      {Schedd},
-		startd + "Reach":      {Schedd},
-		startd + "GetChunks":  {Startd}, // images and packages are no secrets among machines
+		startd + "Session":     {Schedd},
+		startd + "Put":         {Schedd},
+		startd + "Fetch":       {Schedd},
+		startd + "Tail":        {Schedd},
+		startd + "FetchImage":  {Schedd},
+		startd + "PutImage":    {Schedd},
+		startd + "Shell":       {Schedd},
+		startd + "Reach":       {Schedd},
+		startd + "GetChunks":   {Startd}, // images and packages are no secrets among machines
+		startd + "MoveObjects": {Schedd},
 
 		guard + "Watch":  {Startd}, // on this host: the guard has only a unix socket
 		guard + "Pause":  {User},   // the guard checks that the caller sits at the machine, for Resume, too

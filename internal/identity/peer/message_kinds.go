@@ -160,6 +160,7 @@ func startdMessages() []MessageKind {
 		{"Startd.Reach", schedds,
 			"the certificate with the schedd of the job that has called, before the ticket is spent"},
 		{"Startd.GetChunks", startds, "nothing: every machine may have every image and package"},
+		{"Startd.MoveObjects", schedds, attempt},
 
 		{"ToStartd.hello", schedds, "schedd with the certificate, node with this machine, incarnation with the last"},
 		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant " +

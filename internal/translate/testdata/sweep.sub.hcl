@@ -3,7 +3,7 @@
 #
 # Not carried over:
 #   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
-#       URLs are not fetched; let the program do it.
+#       only URLs of objects, s3://BUCKET/KEY, are fetched; let the program do it.
 #   line 24: accounting_group_user = ann
 #       The job belongs to the user who submits it.
 #   line 26: requst_gpus = 1

@@ -213,6 +213,7 @@ func (r *adReader) checkTransfer(p *JobSpec) {
 		r.fail(roost.AttrTransfer, "a service cannot have its files stored: each update would need others; put what "+
 			"it reads on a file system that its machines have")
 	}
+	r.checkObjects(p)
 }
 
 // requireProgram refuses a job that has nothing to run. Only an alloc set is to have

@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  outputs = { "x.csv" = "s3://data" }
+}

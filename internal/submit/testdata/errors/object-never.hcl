@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  transfer = "never"
+  inputs = ["s3://data/x.csv"]
+}

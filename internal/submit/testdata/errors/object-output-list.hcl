@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  outputs = ["s3://data/x.csv"]
+}

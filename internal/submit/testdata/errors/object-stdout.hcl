@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  stdout = "s3://data/log"
+}

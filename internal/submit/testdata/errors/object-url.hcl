@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  inputs = ["s3://Data/x.csv"]
+}
