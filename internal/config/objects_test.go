@@ -84,7 +84,7 @@ func TestObjectStoreMistakes(t *testing.T) {
 		"object_store \"a\" {}":                                                               "has no endpoint",
 		"object_store \"a\" {\n endpoint = \"http://x.org\"\n}":                               "has no TLS",
 		"object_store \"a\" {\n endpoint = \"https://k:s@x.org\"\n}":                          "names no host",
-		"object_store \"a\" {\nendpoint = \"https://x.org\"\nbuckets = [\"A\"]\n}":            "not the name of a bucket",
+		"object_store \"a\" {\nendpoint = \"https://x.org\"\nbuckets = [\"A\"]\n}":            "name of a bucket",
 		"object_store \"a\" {\n endpoint = \"https://x.org\"\nsecret = \"../x\"\n}":           "secret",
 		"object_store \"a\" {\n endpoint = \"https://x.org\"\n key = \"x\"\n}":                "key",
 		good + "object_store \"b\" { endpoint = \"https://y.org\" }":                          "the same buckets",
