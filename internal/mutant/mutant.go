@@ -87,7 +87,11 @@ const (
 	FlowPartLost    // F1: a part of a flow's node is said to run before its job is in the log
 	// G5: an epoch of a gang is committed when the images of some of its tasks are home
 	HalfEpochSaved
-	mutantCount = iota
+	SupplyUncounted     // V6: nodes are asked for again while those for the same tasks are to come
+	CostUnbounded       // V3: nobody looks what a provider's allocations may cost before one more is asked for
+	StatusErrorIsEnd    // V7: an allocation that an outer system does not name once has ended
+	UnansweredForgotten // V8: a submit without an answer is taken for refused, and is submitted again
+	mutantCount         = iota
 )
 
 var mutantNames = [...]string{
@@ -109,13 +113,15 @@ var mutantNames = [...]string{
 	LeaderUnconfirmed: "leader-unconfirmed", SilentNamed: "silent-named", ReturnUnnoticed: "return-unnoticed",
 	OldAttemptNamed: "old-named", InsideCharged: "inside-charged",
 	SizedPastMax: "sized-past-max", FlowPartDoubled: "flow-part-doubled", FlowPartLost: "flow-part-lost",
-	HalfEpochSaved: "half-epoch-saved",
+	HalfEpochSaved:  "half-epoch-saved",
+	SupplyUncounted: "supply-uncounted", CostUnbounded: "cost-unbounded", StatusErrorIsEnd: "status-error-is-end",
+	UnansweredForgotten: "unanswered-forgotten",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
-// S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, and 27 that
-// of gangs, G5.
+// S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, 27 that
+// of gangs, G5, and those from 28 on are about provisioners (V6, V3, V7, V8).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -127,7 +133,7 @@ var guarantees = [...]int{
 	ActsUncommitted: 1, UnstartedForgotten: 4, DisruptionsUncounted: 20, RunDoubled: 21, RunLost: 21,
 	SizeNotUndone: 22, LeaderUnconfirmed: 4, SilentNamed: 23, ReturnUnnoticed: 24, OldAttemptNamed: 25,
 	InsideCharged: 6, SizedPastMax: 19, FlowPartDoubled: 26, FlowPartLost: 26,
-	HalfEpochSaved: 27,
+	HalfEpochSaved: 27, SupplyUncounted: 28, CostUnbounded: 29, StatusErrorIsEnd: 30, UnansweredForgotten: 31,
 }
 
 // All lists the bugs.
