@@ -362,7 +362,8 @@ func (c *planning) unmetReason(p *Provider, i int) string {
 			"%s or less", SpanText(most))
 	case !p.fitsTime(d, p.Walltime):
 		return fmt.Sprintf("its walltime is %s, and an allocation of %s has %s for tasks: write %s or less, or "+
-			"let the provider's walltime be longer", SpanText(d.Walltime), SpanText(p.Walltime), SpanText(most), SpanText(most))
+			"let the provider's walltime be longer", SpanText(d.Walltime), SpanText(p.Walltime), SpanText(most),
+			SpanText(most))
 	case d.Since.Add(p.Wait).After(c.now):
 		return fmt.Sprintf("it has waited for less than %s", SpanText(p.Wait))
 	}

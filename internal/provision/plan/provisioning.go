@@ -11,8 +11,8 @@ import (
 )
 
 // Provisioning is all that a provisioner knows: its providers and their allocations.
-// Demand goes to the providers in their order. Its methods fold in what has happened. What
-// they have changed is in Changed until the journal has it.
+// Demand goes to the providers in their order. Its methods fold in what has happened.
+// What they have changed is in Changed until the journal has it.
 type Provisioning struct {
 	Providers   []*Provider
 	Allocations map[string]*Allocation // by key
@@ -97,7 +97,9 @@ func (v *Provisioning) Of(provider string, is func(*Allocation) bool) (list []*A
 }
 
 // Living returns the allocations of a provider that have not ended, the oldest first.
-func (v *Provisioning) Living(provider string) []*Allocation { return v.Of(provider, (*Allocation).isAlive) }
+func (v *Provisioning) Living(provider string) []*Allocation {
+	return v.Of(provider, (*Allocation).isAlive)
+}
 
 // change returns an allocation that has not ended, and marks it; nil if there is none.
 func (v *Provisioning) change(key string) (*Allocation, *ProviderHistory) {

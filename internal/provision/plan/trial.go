@@ -64,7 +64,9 @@ func (t *trialPlacement) take(p placedUnits) {
 }
 
 // isDone reports whether all demand has a place.
-func (t *trialPlacement) isDone() bool { return !slices.ContainsFunc(t.left, func(n int) bool { return n > 0 }) }
+func (t *trialPlacement) isDone() bool {
+	return !slices.ContainsFunc(t.left, func(n int) bool { return n > 0 })
+}
 
 // takePilots places demand on pilots that are there.
 func (t *trialPlacement) takePilots(pilots []Pilot, settings func(key string) *Settings) {
