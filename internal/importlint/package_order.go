@@ -87,6 +87,7 @@ func packageOrders() []packageOrder {
 		{"internal/accounting/codec", true},
 		{"internal/accounting/query", true},
 		{"internal/accounting/reporttable", true},
+		{"internal/provision/provider", true},
 		{"internal/provision/plan", true},
 		{"internal/sim/eventloop", true},
 		{"internal/sim/consensus", true},

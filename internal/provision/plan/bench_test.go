@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/provision/provider"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/match"
 )
@@ -28,9 +29,9 @@ type outerSystem struct {
 	last    Result
 }
 
-func newOuterSystem(t testing.TB, settings ...Settings) *outerSystem {
+func newOuterSystem(t testing.TB, settings ...provider.Settings) *outerSystem {
 	o := &outerSystem{t: t, v: NewProvisioning(), now: epoch}
-	var list []Settings
+	var list []provider.Settings
 	for _, s := range settings {
 		s = s.WithDefaults()
 		if problems := s.Check(); len(problems) > 0 {
@@ -43,10 +44,10 @@ func newOuterSystem(t testing.TB, settings ...Settings) *outerSystem {
 }
 
 // cluster returns settings of nodes with some cores.
-func cluster(name string, cores int) Settings {
-	return Settings{Name: name, Kind: Slurm, Walltime: time.Hour,
-		Node: NodeShape{Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores), Memory: roost.Bytes(cores) *
-			4 * roost.GiB}}}
+func cluster(name string, cores int) provider.Settings {
+	return provider.Settings{Name: name, Kind: provider.Slurm, Walltime: time.Hour,
+		Node: provider.NodeShape{Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores),
+			Memory: roost.Bytes(cores) * 4 * roost.GiB}}}
 }
 
 // tasks returns demand that has waited for an hour.

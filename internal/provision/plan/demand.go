@@ -46,11 +46,3 @@ func (d *Demand) request(i, units int) *match.Request {
 
 // step is how many units start together.
 func (d *Demand) step() int { return max(d.Gang, 1) }
-
-// fitsTime reports whether the tasks end before a pilot that has so much time left.
-func (s *Settings) fitsTime(d *Demand, left time.Duration) bool {
-	if d.Walltime == 0 {
-		return s.WithoutWalltime
-	}
-	return d.Walltime+s.Margin <= left
-}

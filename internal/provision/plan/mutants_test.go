@@ -11,7 +11,8 @@ import (
 
 // TestMutants checks that the random schedules find bugs that are put in on purpose.
 func TestMutants(t *testing.T) {
-	for _, b := range []mutant.Mutant{mutant.CostUnbounded, mutant.StatusErrorIsEnd} {
+	for _, b := range []mutant.Mutant{mutant.CostUnbounded, mutant.StatusErrorIsEnd,
+		mutant.UnansweredForgotten} {
 		t.Run(b.String(), func(t *testing.T) {
 			mutant.Activate(b)
 			defer mutant.Activate(0)

@@ -18,20 +18,9 @@ const (
 	unknownDisk   = 1024 * roost.TiB
 )
 
-// attributes returns the attributes that the settings add to the ads of nodes.
-func (n *NodeShape) attributes() (*classad.Ad, error) {
-	if strings.TrimSpace(n.Attributes) == "" {
-		return classad.New(), nil
-	}
-	return classad.Parse(n.Attributes)
-}
-
-// isSized reports whether the settings say how large a node is.
-func (n *NodeShape) isSized() bool { return n.Resources.CPU > 0 && n.Resources.Memory > 0 }
-
 // hasLearnt reports whether a pilot has shown what the nodes are like.
 func (p *Provider) hasLearnt() bool {
-	return p.History.Learnt != "" && p.History.LearntOf == p.shapeDigest()
+	return p.History.Learnt != "" && p.History.LearntOf == p.ShapeDigest()
 }
 
 // nodeAd returns the ad that a pilot would have: that of the first one, or what the
@@ -53,7 +42,7 @@ func (p *Provider) nodeAd() *classad.Ad {
 	if cpu == 0 {
 		cpu = unknownCPU
 	}
-	if gpus == 0 && !p.Node.isSized() {
+	if gpus == 0 && !p.Node.IsSized() {
 		gpus = 1000
 	}
 	for _, name := range []string{roost.AttrCpus, roost.AttrTotalCpus} {
@@ -70,7 +59,7 @@ func (p *Provider) nodeAd() *classad.Ad {
 	}
 	ad.SetString(roost.AttrMyType, "Machine")
 	ad.SetString(roost.AttrOpSys, "LINUX")
-	if own, err := p.Node.attributes(); err == nil {
+	if own, err := p.Node.ParseAttributes(); err == nil {
 		ad.Update(own)
 	}
 	return ad

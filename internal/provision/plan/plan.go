@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
 // Action is what a decision orders.
@@ -43,6 +44,14 @@ type UnmetDemand struct {
 	Reason   string
 }
 
+// The rates of submits.
+const (
+	submitInterval = 5 * time.Second  // between two submits to a provider
+	roundLength    = 30 * time.Second // of rule R5
+	manyNeeded     = 10               // allocations, above which rule R5 applies
+	costWindow     = 24 * time.Hour   // of max_node_hours
+)
+
 // maxUnmet bounds the jobs for which a plan has reasons.
 const maxUnmet = 100
 
@@ -67,7 +76,7 @@ type planning struct {
 // submit counts as done only when Begin has it.
 func (v *Provisioning) Plan(now time.Time, demand []Demand, pilots []Pilot) Result {
 	c := &planning{v, newTrial(now, demand), now, Result{Surplus: map[string]bool{}}, map[string]string{}}
-	c.takePilots(pilots, func(key string) *Settings {
+	c.takePilots(pilots, func(key string) *provider.Settings {
 		if a := v.Allocations[key]; a != nil {
 			if p := v.Provider(a.Provider); p != nil {
 				return &p.Settings
@@ -162,7 +171,7 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 		cancel(false, "its provider is stopped: %s", p.History.StopReason)
 	case a.isWaiting() && c.result.Surplus[a.Key] && !a.Surplus.IsZero():
 		if c.now.Sub(a.Surplus) >= p.Idle {
-			cancel(false, "no waiting task has needed it for %s", SpanText(c.now.Sub(a.Surplus)))
+			cancel(false, "no waiting task has needed it for %s", provider.SpanText(c.now.Sub(a.Surplus)))
 		}
 	case a.State == Running && a.Live == 0 && !silentSince.IsZero():
 		at := silentSince.Add(p.JoinWithin)
@@ -170,12 +179,13 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 			return
 		}
 		if a.Joins == 0 {
-			cancel(true, "it has run for %s, and no pilot of it has joined the pool", SpanText(c.now.Sub(a.Started)))
+			cancel(true, "it has run for %s, and no pilot of it has joined the pool",
+				provider.SpanText(c.now.Sub(a.Started)))
 		} else {
-			cancel(false, "all its pilots left the pool %s ago", SpanText(c.now.Sub(a.Left)))
+			cancel(false, "all its pilots left the pool %s ago", provider.SpanText(c.now.Sub(a.Left)))
 		}
 	case a.State == Running && c.now.After(a.Started.Add(a.Walltime+overdue)):
-		cancel(false, "it is still there %s after its walltime", SpanText(overdue))
+		cancel(false, "it is still there %s after its walltime", provider.SpanText(overdue))
 	}
 }
 
@@ -183,7 +193,7 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 func (c *planning) planSubmit(p *Provider) (reason string) {
 	wanted := func(i int) int {
 		d := &c.demand[i]
-		if !p.fitsTime(d, p.Walltime) {
+		if !p.FitsTime(d.Walltime, p.Walltime) {
 			return 0
 		}
 		if due := d.Since.Add(p.Wait); due.After(c.now) {
@@ -210,7 +220,7 @@ func (c *planning) planSubmit(p *Provider) (reason string) {
 		if got := c.probe(p, wanted); len(got.units) > 0 {
 			list = []neededAllocation{{nodes: 1, isProbe: true, placed: got}}
 		}
-	} else if !p.hasLearnt() && !p.Node.isSized() && len(list) > 0 {
+	} else if !p.hasLearnt() && !p.Node.IsSized() && len(list) > 0 {
 		list = list[:1] // amounts that are not known were taken for huge
 	}
 	if len(list) == 0 {
@@ -233,14 +243,14 @@ func (c *planning) closedGate(p *Provider) string {
 	case h.retryTime().After(c.now):
 		c.wake(h.retryTime())
 		return fmt.Sprintf("submit %d in a row was refused (%s); the next try is in %s", h.Refusals, h.LastError,
-			SpanText(h.retryTime().Sub(c.now)))
+			provider.SpanText(h.retryTime().Sub(c.now)))
 	case unproven == 0:
 	case h.Refusals > 0:
 		return "the last submit was refused, and this one has to prove itself first"
 	case h.EarlyDeaths > 0:
 		return fmt.Sprintf("the last allocation was of no use (%s), and the next has to prove itself first",
 			h.LastError)
-	case !p.hasLearnt() && !p.Node.isSized():
+	case !p.hasLearnt() && !p.Node.IsSized():
 		return "its nodes are not known yet: the first pilot, which is to come, will show them"
 	}
 	return ""
@@ -313,7 +323,7 @@ func (c *planning) submitDecision(p *Provider, list []neededAllocation) Decision
 	d := Decision{Provider: p.Name, Action: Submit, Nodes: need.nodes, Walltime: p.Walltime}
 	units, oldest := 0, -1
 	for i, n := range c.left {
-		if n > 0 && p.fitsTime(&c.demand[i], p.Walltime) {
+		if n > 0 && p.FitsTime(c.demand[i].Walltime, p.Walltime) {
 			units += n
 			if oldest < 0 || c.demand[i].Since.Before(c.demand[oldest].Since) {
 				oldest = i
@@ -322,7 +332,8 @@ func (c *planning) submitDecision(p *Provider, list []neededAllocation) Decision
 	}
 	d.Reason = fmt.Sprintf("%s for which no pilot is there or to come", plural(units, "task waits", "tasks wait"))
 	if oldest >= 0 {
-		d.Reason += fmt.Sprintf(", job %s for %s", c.demand[oldest].Job, SpanText(c.now.Sub(c.demand[oldest].Since)))
+		d.Reason += fmt.Sprintf(", job %s for %s", c.demand[oldest].Job,
+			provider.SpanText(c.now.Sub(c.demand[oldest].Since)))
 	}
 	if need.isProbe {
 		d.Reason += "; the first pilot is to show what the nodes are like"
@@ -359,13 +370,13 @@ func (c *planning) unmetReason(p *Provider, i int) string {
 	switch {
 	case d.Walltime == 0 && !p.WithoutWalltime:
 		return fmt.Sprintf("its tasks have no walltime, so nobody knows whether they would end in time: write one of "+
-			"%s or less", SpanText(most))
-	case !p.fitsTime(d, p.Walltime):
+			"%s or less", provider.SpanText(most))
+	case !p.FitsTime(d.Walltime, p.Walltime):
 		return fmt.Sprintf("its walltime is %s, and an allocation of %s has %s for tasks: write %s or less, or "+
-			"let the provider's walltime be longer", SpanText(d.Walltime), SpanText(p.Walltime), SpanText(most),
-			SpanText(most))
+			"let the provider's walltime be longer", provider.SpanText(d.Walltime),
+			provider.SpanText(p.Walltime), provider.SpanText(most), provider.SpanText(most))
 	case d.Since.Add(p.Wait).After(c.now):
-		return fmt.Sprintf("it has waited for less than %s", SpanText(p.Wait))
+		return fmt.Sprintf("it has waited for less than %s", provider.SpanText(p.Wait))
 	}
 	if reason := c.misfit(i, p.nodeAd(), max(d.Gang, 1)); reason != "" {
 		return reason

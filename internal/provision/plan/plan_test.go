@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
 // The names of these tests follow the list of cases that HyperQueue tests of its
@@ -69,7 +71,7 @@ func TestFillBacklog(t *testing.T) {
 
 func TestUnknownWorkerIsProbedOnce(t *testing.T) {
 	s := cluster("c", 4)
-	s.Node = NodeShape{}
+	s.Node = provider.NodeShape{}
 	s.MaxQueued = 10
 	o := newOuterSystem(t, s)
 	o.demand = []Demand{tasks("1.h", 40, 1, time.Minute)}
@@ -97,7 +99,7 @@ func TestPartlyKnownWorker(t *testing.T) {
 
 func TestReactsToLearntResources(t *testing.T) {
 	s := cluster("c", 4)
-	s.Node = NodeShape{}
+	s.Node = provider.NodeShape{}
 	o := newOuterSystem(t, s)
 	large := tasks("1.h", 1, 16, time.Minute)
 	o.demand = []Demand{large, tasks("2.h", 1, 1, time.Minute).requiring(`TARGET.Site == "near"`)}
@@ -202,7 +204,7 @@ func TestSurplusIsCancelledAfterIdle(t *testing.T) {
 	o.run(time.Minute)
 	o.wantSubmits(1, 1)
 	o.demand[0].Units = 1
-	o.run(DefaultIdle - 5*time.Second)
+	o.run(provider.DefaultIdle - 5*time.Second)
 	if len(o.cancels) != 0 {
 		t.Fatalf("%+v", o.cancels)
 	}
@@ -328,7 +330,7 @@ func TestNeverJoined(t *testing.T) {
 	o.demand = []Demand{tasks("1.h", 1, 1, time.Minute)}
 	o.step()
 	o.answer("k0001", OuterRunning)
-	o.run(DefaultJoinWithin)
+	o.run(provider.DefaultJoinWithin)
 	if len(o.cancels) != 0 {
 		t.Fatalf("%+v", o.cancels)
 	}
@@ -394,10 +396,10 @@ func TestOneThirdARound(t *testing.T) {
 func TestWait(t *testing.T) {
 	o := newOuterSystem(t, cluster("c", 1))
 	o.demand = []Demand{tasks("1.h", 1, 1, time.Minute).since(epoch)}
-	if o.step(); !o.last.Next.Equal(epoch.Add(DefaultWait)) {
+	if o.step(); !o.last.Next.Equal(epoch.Add(provider.DefaultWait)) {
 		t.Errorf("next plan at %v", o.last.Next)
 	}
-	o.run(DefaultWait)
+	o.run(provider.DefaultWait)
 	o.wantSubmits()
 	o.run(5 * time.Second)
 	o.wantSubmits(1)
@@ -434,27 +436,4 @@ func TestGangBesideSingles(t *testing.T) {
 	o.demand = []Demand{tasks("1.h", 3, 1, time.Minute), tasks("2.h", 3, 3, time.Minute).inGangs(3)}
 	o.run(time.Minute)
 	o.wantSubmits(3) // each node has a core left
-}
-
-func TestSettingsCheck(t *testing.T) {
-	for text, change := range map[string]func(*Settings){
-		"cannot be the name": func(s *Settings) { s.Name = "a b" },
-		"there is no kind":   func(s *Settings) { s.Kind = "ec2" },
-		"needs one":          func(s *Settings) { s.Walltime = 0 },
-		"no time left":       func(s *Settings) { s.Margin = time.Hour },
-		"do not fit":         func(s *Settings) { s.NodesEach, s.MaxPilots = 4, 3 },
-		"cannot wait":        func(s *Settings) { s.MaxQueued = -1 },
-		"nothing would be":   func(s *Settings) { s.MaxNodeHours = 0.5 },
-		"is relative":        func(s *Settings) { s.Directory = "pilots" },
-		"attributes":         func(s *Settings) { s.Node.Attributes = "[a = ]" },
-		"no program":         func(s *Settings) { s.Kind = Command },
-	} {
-		s := cluster("c", 1)
-		change(&s)
-		s = s.WithDefaults()
-		problems := s.Check()
-		if len(problems) == 0 || !strings.Contains(problems[0].Error(), text) {
-			t.Errorf("got %v, want %q", problems, text)
-		}
-	}
 }

@@ -1,12 +1,12 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
 // The bounds after which a provider is stopped.
@@ -19,7 +19,7 @@ const (
 
 // Provider is a provider with what was learnt of it.
 type Provider struct {
-	Settings
+	provider.Settings
 	History ProviderHistory
 }
 
@@ -107,10 +107,4 @@ func (h *ProviderHistory) stop(reason string) {
 func (h *ProviderHistory) resume() {
 	h.Stopped, h.StopReason, h.Refusals, h.EarlyDeaths, h.LastError = false, "", 0, 0, ""
 	h.Excluded = nil
-}
-
-// shapeDigest identifies the settings that decide what the nodes are like.
-func (s *Settings) shapeDigest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q %q", s.Kind, s.Node, s.Options, s.Via))
-	return hex.EncodeToString(sum[:8])
 }

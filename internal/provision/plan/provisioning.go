@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
 // Provisioning is all that a provisioner knows: its providers and their allocations.
@@ -54,7 +55,7 @@ func (v *Provisioning) Provider(name string) *Provider {
 
 // SetProviders replaces the settings of all providers, in their order. Those of a
 // provider that is gone remain until its allocations have ended, and these are cancelled.
-func (v *Provisioning) SetProviders(settings []Settings) {
+func (v *Provisioning) SetProviders(settings []provider.Settings) {
 	var next []*Provider
 	for _, s := range settings {
 		p := v.Provider(s.Name)
@@ -84,9 +85,9 @@ func (v *Provisioning) SetProviders(settings []Settings) {
 func (a *Allocation) isAlive() bool { return a.State != Ended }
 
 // Of returns the allocations of a provider for which a condition holds, the oldest first.
-func (v *Provisioning) Of(provider string, is func(*Allocation) bool) (list []*Allocation) {
+func (v *Provisioning) Of(name string, is func(*Allocation) bool) (list []*Allocation) {
 	for _, a := range v.Allocations {
-		if a.Provider == provider && is(a) {
+		if a.Provider == name && is(a) {
 			list = append(list, a)
 		}
 	}
@@ -164,6 +165,19 @@ func (v *Provisioning) SubmitRefused(key, text string, now time.Time) {
 	v.changeHistory(a).noteRefusal(now, text)
 }
 
+// SubmitUnanswered notes that nobody knows whether the outer system has taken the
+// allocation. It has to be looked for by its key.
+func (v *Provisioning) SubmitUnanswered(key, text string, now time.Time) {
+	a, _ := v.change(key)
+	switch {
+	case a == nil:
+	case mutant.Active(mutant.UnansweredForgotten):
+		v.SubmitRefused(key, text, now)
+	default:
+		a.OuterText = text
+	}
+}
+
 // OuterState is what an outer system says of a job.
 type OuterState uint8
 
@@ -181,17 +195,19 @@ type OuterStatus struct {
 	Started time.Time // zero: not known
 	Text    string    // its own words
 	Hosts   []string
+	// it has ended, and stays in the queue until somebody cancels it
+	IsRemnant bool
 }
 
 // StatusAnswered folds in an answer that covers all the asked allocations, by the ids of
 // the outer system. Those without one in it are counted as missing; only after several
 // such answers they have ended.
-func (v *Provisioning) StatusAnswered(provider string, asked []string, answers map[string]OuterStatus, now time.Time) {
-	if p := v.Provider(provider); p != nil {
+func (v *Provisioning) StatusAnswered(name string, asked []string, answers map[string]OuterStatus, now time.Time) {
+	if p := v.Provider(name); p != nil {
 		p.History.StatusAt = now
 		if p.History.StatusError != "" {
 			p.History.StatusError = ""
-			v.Changed.Providers[provider] = true
+			v.Changed.Providers[name] = true
 		}
 	}
 	for _, key := range asked {
@@ -230,12 +246,12 @@ func since(start, asked, now time.Time) time.Time {
 }
 
 // StatusFailed notes that a status query was not answered. That changes nothing else.
-func (v *Provisioning) StatusFailed(provider, text string, now time.Time) {
-	if p := v.Provider(provider); p != nil {
+func (v *Provisioning) StatusFailed(name, text string, now time.Time) {
+	if p := v.Provider(name); p != nil {
 		p.History.StatusAt = now
 		if p.History.StatusError != text {
 			p.History.StatusError = text
-			v.Changed.Providers[provider] = true
+			v.Changed.Providers[name] = true
 		}
 	}
 }
@@ -255,7 +271,8 @@ func (v *Provisioning) outerEnd(a *Allocation, text string, now time.Time) {
 	case !a.CancelAt.IsZero() && a.Outcome != EarlyDeath:
 		a.end(now, Cancelled, a.Reason)
 	case a.Joins > 0:
-		v.endEarly(a, fmt.Sprintf("its pilot left %s after it had joined", SpanText(until.Sub(a.Joined))), text, now)
+		v.endEarly(a, fmt.Sprintf("its pilot left %s after it had joined", provider.SpanText(until.Sub(a.Joined))),
+			text, now)
 	default:
 		v.endEarly(a, "none of its pilots has joined", text, now)
 	}
@@ -298,7 +315,7 @@ func (v *Provisioning) seePilotsOf(a *Allocation, pilots []Pilot, now time.Time)
 		a.Joined = now
 	}
 	if p := v.Provider(a.Provider); p != nil && n > 0 {
-		if digest := p.shapeDigest(); p.History.Learnt == "" || p.History.LearntOf != digest {
+		if digest := p.ShapeDigest(); p.History.Learnt == "" || p.History.LearntOf != digest {
 			p.History.Learnt, p.History.LearntOf = emptyNodeAd(pilots[0].Ad).String(), digest
 			v.Changed.Providers[p.Name] = true
 		}
@@ -331,8 +348,8 @@ func (v *Provisioning) CancelOrdered(d Decision, now time.Time) {
 
 // Unanswered returns the allocations of a provider whose submit has no answer. They have
 // to be looked for by their keys.
-func (v *Provisioning) Unanswered(provider string) []*Allocation {
-	return v.Of(provider, func(a *Allocation) bool { return a.State != Ended && a.OuterID == "" })
+func (v *Provisioning) Unanswered(name string) []*Allocation {
+	return v.Of(name, func(a *Allocation) bool { return a.State != Ended && a.OuterID == "" })
 }
 
 // NotFound notes that the outer system has no job with the key of an unanswered submit.
@@ -417,9 +434,9 @@ func (v *Provisioning) Forget(now time.Time) {
 
 // NodeHours returns the node-hours of a provider in the last 24 hours, with what its
 // allocations may take yet.
-func (v *Provisioning) NodeHours(provider string, now time.Time) (hours float64) {
+func (v *Provisioning) NodeHours(name string, now time.Time) (hours float64) {
 	for _, a := range v.Allocations {
-		if a.Provider == provider {
+		if a.Provider == name {
 			hours += a.hoursSince(now.Add(-costWindow), now)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
 // outerJob is a job of the random outer system.
@@ -31,7 +33,7 @@ type randomSystem struct {
 
 func newRandomSystem(t testing.TB, seed uint64) *randomSystem {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	var settings []Settings
+	var settings []provider.Settings
 	for i := range 1 + rng.IntN(3) {
 		s := cluster(fmt.Sprint("p", i), 1+rng.IntN(8))
 		s.Walltime = time.Duration(1+rng.IntN(12)) * time.Hour
@@ -41,7 +43,7 @@ func newRandomSystem(t testing.TB, seed uint64) *randomSystem {
 			s.MaxNodeHours = s.Walltime.Hours() * (1 + 3*rng.Float64())
 		}
 		if rng.IntN(3) == 0 {
-			s.Node = NodeShape{}
+			s.Node = provider.NodeShape{}
 		}
 		settings = append(settings, s)
 	}
@@ -163,13 +165,15 @@ func (r *randomSystem) submit(d Decision) {
 	r.jobs[key] = j
 	if r.calm || r.chance(80) { // else there is no answer; it is found by its key
 		r.v.SubmitTaken(key, j.id, r.now)
+		return
 	}
+	r.v.SubmitUnanswered(key, "timed out", r.now)
 }
 
 // crash loses what is not in the journal, finds jobs by their keys, and goes on.
 func (r *randomSystem) crash() {
 	next := NewProvisioning()
-	var settings []Settings
+	var settings []provider.Settings
 	for _, p := range r.v.Providers {
 		settings = append(settings, p.Settings)
 	}

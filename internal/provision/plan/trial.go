@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/provision/provider"
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
@@ -69,9 +70,9 @@ func (t *trialPlacement) isDone() bool {
 }
 
 // takePilots places demand on pilots that are there.
-func (t *trialPlacement) takePilots(pilots []Pilot, settings func(key string) *Settings) {
+func (t *trialPlacement) takePilots(pilots []Pilot, settings func(key string) *provider.Settings) {
 	byLeft := map[time.Duration][]*match.Machine{}
-	owner := map[time.Duration]*Settings{}
+	owner := map[time.Duration]*provider.Settings{}
 	for _, p := range pilots {
 		s := settings(p.Key)
 		if s == nil || !p.Until.After(t.now) {
@@ -85,7 +86,7 @@ func (t *trialPlacement) takePilots(pilots []Pilot, settings func(key string) *S
 		machines := byLeft[left]
 		slices.SortFunc(machines, func(a, b *match.Machine) int { return compareNames(a.Name, b.Name) })
 		t.take(t.place(machines, func(i int) int {
-			if !owner[left].fitsTime(&t.demand[i], left) {
+			if !owner[left].FitsTime(t.demand[i].Walltime, left) {
 				return 0
 			}
 			return t.left[i]
@@ -107,7 +108,7 @@ func compareNames(a, b string) int {
 // reports whether anything needs them.
 func (t *trialPlacement) takeAllocation(p *Provider, a *Allocation, nodes int) bool {
 	fits := func(i int) int {
-		if !p.fitsTime(&t.demand[i], a.Walltime) {
+		if !p.FitsTime(t.demand[i].Walltime, a.Walltime) {
 			return 0
 		}
 		return t.left[i]

@@ -1,6 +1,11 @@
-package plan
+// Package provider has the settings of providers: other batch systems from which a user's
+// provisioner gets nodes. It says which values they may have, and what is wrong with
+// others. Package config reads the file in which a user writes them.
+package provider
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // Kind is the kind of a provider: which programs submit, query and cancel there.
@@ -24,7 +30,7 @@ const (
 // Kinds lists all kinds.
 func Kinds() []Kind { return []Kind{Slurm, PBS, Condor, Command} }
 
-// The defaults of settings, and constants of the planner.
+// The defaults of settings.
 const (
 	DefaultMaxPilots = 20
 	DefaultMaxQueued = 2
@@ -35,13 +41,9 @@ const (
 	// for how long an allocation may run without a pilot that has joined
 	DefaultJoinWithin = 15 * time.Minute
 
-	minMargin      = time.Minute
-	submitInterval = 5 * time.Second  // between two submits to a provider
-	roundLength    = 30 * time.Second // of rule R5
-	manyNeeded     = 10               // allocations, above which rule R5 applies
-	costWindow     = 24 * time.Hour   // of max_node_hours
-	maxWalltime    = 366 * 24 * time.Hour
-	maxNodes       = 100_000
+	minMargin   = time.Minute
+	maxWalltime = 366 * 24 * time.Hour
+	maxNodes    = 100_000
 )
 
 // Settings describes a provider, as its user wrote it.
@@ -73,7 +75,7 @@ type Settings struct {
 	Program   string              // on the outer system: the path of roost; "": as PATH has it
 	Before    string              // shell lines before the pilot
 	After     string              // shell lines after it
-	Wrap      string              // a command line in front of the pilot
+	Wrap      []string            // a command line in front of the pilot
 }
 
 // NodeShape is what is known of the nodes of a provider before there is a pilot there.
@@ -154,15 +156,15 @@ func (s *Settings) Check() (problems []SettingProblem) {
 		s.MaxNodeHours)
 	bad(s.Directory != "" && !strings.HasPrefix(s.Directory, "/") && !strings.HasPrefix(s.Directory, "~/"),
 		"directory", "write a path from / or ~/", "%q is relative", s.Directory)
-	_, err := s.Node.attributes()
+	_, err := s.Node.ParseAttributes()
 	bad(err != nil, "attributes", "write them as NAME = value, as in a machine's ad", "%v", err)
 	r := s.Node.Resources
 	bad(r.IsNegative(), "node", "write positive amounts", "%v is below 0", r)
 	return problems
 }
 
-// commandVerbs are the programs of kind command.
-func commandVerbs() []string { return []string{"submit", "status", "cancel", "facts"} }
+// CommandVerbs are the programs of kind command.
+func CommandVerbs() []string { return []string{"submit", "status", "cancel", "facts"} }
 
 func (s *Settings) checkKind(bad func(wrong bool, setting, remedy, format string, args ...any)) {
 	known := slices.Contains(Kinds(), s.Kind)
@@ -171,16 +173,18 @@ func (s *Settings) checkKind(bad func(wrong bool, setting, remedy, format string
 	if !known {
 		return
 	}
+	bad(s.Kind == Condor && s.NodesEach > 1, "nodes_each", "write 1, or leave it out",
+		"HTCondor has no allocations of several nodes for each user")
 	bad(s.Kind != Command && len(s.Programs) > 0, "programs", `write kind = "command", or leave it out`,
 		"kind %s has its own programs", s.Kind)
 	for verb := range s.Programs {
-		bad(!slices.Contains(commandVerbs(), verb), "programs", "write submit, status, cancel and facts",
+		bad(!slices.Contains(CommandVerbs(), verb), "programs", "write submit, status, cancel and facts",
 			"there is no program %q", verb)
 	}
 	if s.Kind != Command {
 		return
 	}
-	for _, verb := range []string{"submit", "status", "cancel"} {
+	for _, verb := range CommandVerbs() {
 		bad(len(s.Programs[verb]) == 0, "programs", `write its command line, as in `+verb+` = ["./my-`+verb+`"]`,
 			"there is no program to %s", verb)
 	}
@@ -202,4 +206,29 @@ func SpanText(d time.Duration) string {
 		}
 	}
 	return b.String()
+}
+
+// ParseAttributes returns the attributes that the settings add to the ads of nodes.
+func (n *NodeShape) ParseAttributes() (*classad.Ad, error) {
+	if strings.TrimSpace(n.Attributes) == "" {
+		return classad.New(), nil
+	}
+	return classad.Parse(n.Attributes)
+}
+
+// IsSized reports whether the settings say how large a node is.
+func (n *NodeShape) IsSized() bool { return n.Resources.CPU > 0 && n.Resources.Memory > 0 }
+
+// FitsTime reports whether tasks end before a pilot that has so much time left.
+func (s *Settings) FitsTime(walltime, left time.Duration) bool {
+	if walltime == 0 {
+		return s.WithoutWalltime
+	}
+	return walltime+s.Margin <= left
+}
+
+// ShapeDigest identifies the settings that decide what the nodes are like.
+func (s *Settings) ShapeDigest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q %q", s.Kind, s.Node, s.Options, s.Via))
+	return hex.EncodeToString(sum[:8])
 }
