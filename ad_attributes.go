@@ -178,7 +178,9 @@ const (
 	AttrQueueDefaults = "QueueDefaults"
 	// of a job of qsub: an ad with its requests in PBS words; Resource_List in it is an
 	// ad, too
-	AttrPBS         = "PBS"
+	AttrPBS = "PBS"
+	// of a job of sbatch: an ad with its request in Slurm's words, see internal/slurm
+	AttrSlurm       = "Slurm"
 	AttrTaskCount   = "TaskCount"
 	AttrCmd         = "Cmd"
 	AttrArguments   = "Arguments"   // a list of strings; $(Name) is replaced by a column of the task's row

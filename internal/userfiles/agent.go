@@ -113,6 +113,12 @@ func (a *Agent) Append(ctx context.Context, base, name string, data []byte) erro
 	return err
 }
 
+// AppendOrCreate appends data to a regular file, which it makes if there is none.
+func (a *Agent) AppendOrCreate(ctx context.Context, base, name string, data []byte) error {
+	_, _, err := a.link.call(ctx, agentRequest{Op: opAppend, Base: base, Name: name, Mode: 0o666}, data)
+	return err
+}
+
 // Mkdir creates a directory below base, with missing parents. An existing directory is
 // not changed.
 func (a *Agent) Mkdir(ctx context.Context, base, name string, mode fs.FileMode) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -119,7 +120,7 @@ func (s *agentServer) serve(q *agentRequest, data []byte) (r agentReply, out []b
 	case opCommit:
 		err = s.commitFile(q.Handle)
 	case opAppend:
-		err = appendTo(q.Base, q.Name, data)
+		err = appendTo(q.Base, q.Name, fs.FileMode(q.Mode).Perm(), data)
 	case opMkdir:
 		err = s.makeDir(q)
 	case opStage:

@@ -58,7 +58,7 @@ func openRegular(base, name string) (f *os.File, info fs.FileInfo, err error) {
 	if filepath.IsAbs(name) {
 		f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	} else if err = CheckName(name); err == nil {
-		f, err = openBelow(base, name, os.O_RDONLY|syscall.O_NONBLOCK)
+		f, err = openBelow(base, name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
 	if err != nil {
 		return nil, nil, unreadableError(path, err)
@@ -73,13 +73,13 @@ func openRegular(base, name string) (f *os.File, info fs.FileInfo, err error) {
 	return f, info, nil
 }
 
-func openBelow(base, name string, flags int) (*os.File, error) {
+func openBelow(base, name string, flags int, mode fs.FileMode) (*os.File, error) {
 	root, err := os.OpenRoot(base)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return root.OpenFile(name, flags, 0)
+	return root.OpenFile(name, flags, mode)
 }
 
 // fileKind returns the kind of a file that is not regular, for messages.

@@ -146,13 +146,18 @@ func (s *agentServer) commitFile(handle uint64) (err error) {
 	return nil
 }
 
-// appendTo appends to a regular file: to no device, and without waiting at a fifo.
-func appendTo(base, name string, data []byte) error {
+// appendTo appends to a regular file: to no device, and without waiting at a fifo. With a
+// mode it makes one that is missing.
+func appendTo(base, name string, create fs.FileMode, data []byte) error {
 	path := filepath.Join(base, name)
 	if err := CheckName(name); err != nil {
 		return unwritableError(path, err)
 	}
-	f, err := openBelow(base, name, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|syscall.O_NOCTTY)
+	flags := os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	if create != 0 {
+		flags |= os.O_CREATE
+	}
+	f, err := openBelow(base, name, flags, create)
 	if err != nil {
 		return unwritableError(path, err)
 	}

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85, 0}
+	return file_roost_proto_rawDescGZIP(), []int{86, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87, 0}
+	return file_roost_proto_rawDescGZIP(), []int{88, 0}
 }
 
 type ChunkResult_Outcome int32
@@ -338,7 +338,7 @@ func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChunkResult_Outcome.Descriptor instead.
 func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93, 0}
+	return file_roost_proto_rawDescGZIP(), []int{94, 0}
 }
 
 type IdleSource_Health int32
@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139, 0}
+	return file_roost_proto_rawDescGZIP(), []int{140, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -6514,7 +6514,8 @@ type Program struct {
 	SecretVariables []string        `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
 	Container       *Container      `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
 	Packages        []*PackageMount `protobuf:"bytes,44,rep,name=packages,proto3" json:"packages,omitempty"`
-	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"` // absent: the program runs once
+	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"`     // absent: the program runs once
+	Slurm           *SlurmProgram   `protobuf:"bytes,46,opt,name=slurm,proto3" json:"slurm,omitempty"` // absent: the job did not come by sbatch
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -6815,6 +6816,90 @@ func (x *Program) GetMpi() *MpiRanks {
 	return nil
 }
 
+func (x *Program) GetSlurm() *SlurmProgram {
+	if x != nil {
+		return x.Slurm
+	}
+	return nil
+}
+
+// SlurmProgram is what a job of sbatch has beside its program.
+type SlurmProgram struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`                                                  // of the job or array task: a number
+	AppendOutput   bool                   `protobuf:"varint,2,opt,name=append_output,json=appendOutput,proto3" json:"append_output,omitempty"`         // the files of its streams are not emptied when it starts
+	Signal         uint32                 `protobuf:"varint,3,opt,name=signal,proto3" json:"signal,omitempty"`                                         // number of a signal before the end of the walltime; 0: none
+	SignalBeforeNs int64                  `protobuf:"varint,4,opt,name=signal_before_ns,json=signalBeforeNs,proto3" json:"signal_before_ns,omitempty"` // how long before the end it is sent
+	SignalScript   bool                   `protobuf:"varint,5,opt,name=signal_script,json=signalScript,proto3" json:"signal_script,omitempty"`         // to the script alone, and not to all processes
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SlurmProgram) Reset() {
+	*x = SlurmProgram{}
+	mi := &file_roost_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlurmProgram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlurmProgram) ProtoMessage() {}
+
+func (x *SlurmProgram) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlurmProgram.ProtoReflect.Descriptor instead.
+func (*SlurmProgram) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *SlurmProgram) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SlurmProgram) GetAppendOutput() bool {
+	if x != nil {
+		return x.AppendOutput
+	}
+	return false
+}
+
+func (x *SlurmProgram) GetSignal() uint32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *SlurmProgram) GetSignalBeforeNs() int64 {
+	if x != nil {
+		return x.SignalBeforeNs
+	}
+	return 0
+}
+
+func (x *SlurmProgram) GetSignalScript() bool {
+	if x != nil {
+		return x.SignalScript
+	}
+	return false
+}
+
 // MpiRanks has a program run once for each rank of an MPI program, with a socket on which
 // the rank speaks PMI-1.
 type MpiRanks struct {
@@ -6830,7 +6915,7 @@ type MpiRanks struct {
 
 func (x *MpiRanks) Reset() {
 	*x = MpiRanks{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6842,7 +6927,7 @@ func (x *MpiRanks) String() string {
 func (*MpiRanks) ProtoMessage() {}
 
 func (x *MpiRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6855,7 +6940,7 @@ func (x *MpiRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MpiRanks.ProtoReflect.Descriptor instead.
 func (*MpiRanks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *MpiRanks) GetKvsName() string {
@@ -6906,7 +6991,7 @@ type PackageMount struct {
 
 func (x *PackageMount) Reset() {
 	*x = PackageMount{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6918,7 +7003,7 @@ func (x *PackageMount) String() string {
 func (*PackageMount) ProtoMessage() {}
 
 func (x *PackageMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6931,7 +7016,7 @@ func (x *PackageMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMount.ProtoReflect.Descriptor instead.
 func (*PackageMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PackageMount) GetDigest() string {
@@ -6981,7 +7066,7 @@ type Container struct {
 
 func (x *Container) Reset() {
 	*x = Container{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6993,7 +7078,7 @@ func (x *Container) String() string {
 func (*Container) ProtoMessage() {}
 
 func (x *Container) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7006,7 +7091,7 @@ func (x *Container) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Container.ProtoReflect.Descriptor instead.
 func (*Container) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Container) GetDigest() string {
@@ -7091,7 +7176,7 @@ type ContainerMount struct {
 
 func (x *ContainerMount) Reset() {
 	*x = ContainerMount{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7103,7 +7188,7 @@ func (x *ContainerMount) String() string {
 func (*ContainerMount) ProtoMessage() {}
 
 func (x *ContainerMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7116,7 +7201,7 @@ func (x *ContainerMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
 func (*ContainerMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ContainerMount) GetSource() string {
@@ -7159,7 +7244,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7171,7 +7256,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7184,7 +7269,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -7256,7 +7341,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7268,7 +7353,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7281,7 +7366,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -7324,7 +7409,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7336,7 +7421,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7349,7 +7434,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -7386,7 +7471,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7398,7 +7483,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7411,7 +7496,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -7449,7 +7534,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7461,7 +7546,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7474,7 +7559,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7516,7 +7601,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7528,7 +7613,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7541,7 +7626,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7580,7 +7665,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7592,7 +7677,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7605,7 +7690,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7716,7 +7801,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7728,7 +7813,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7741,7 +7826,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7818,7 +7903,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7830,7 +7915,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7843,7 +7928,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7941,7 +8026,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7953,7 +8038,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7966,7 +8051,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8079,7 +8164,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8091,7 +8176,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8104,7 +8189,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8150,7 +8235,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8162,7 +8247,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8175,7 +8260,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -8226,7 +8311,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8238,7 +8323,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8251,7 +8336,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -8294,7 +8379,7 @@ type ChunkPlanRequest struct {
 
 func (x *ChunkPlanRequest) Reset() {
 	*x = ChunkPlanRequest{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8306,7 +8391,7 @@ func (x *ChunkPlanRequest) String() string {
 func (*ChunkPlanRequest) ProtoMessage() {}
 
 func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8319,7 +8404,7 @@ func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
 func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ChunkPlanRequest) GetDigest() string {
@@ -8404,7 +8489,7 @@ type ChunkResult struct {
 
 func (x *ChunkResult) Reset() {
 	*x = ChunkResult{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8416,7 +8501,7 @@ func (x *ChunkResult) String() string {
 func (*ChunkResult) ProtoMessage() {}
 
 func (x *ChunkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8429,7 +8514,7 @@ func (x *ChunkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
 func (*ChunkResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ChunkResult) GetNode() string {
@@ -8463,7 +8548,7 @@ type ChunkPlan struct {
 
 func (x *ChunkPlan) Reset() {
 	*x = ChunkPlan{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8475,7 +8560,7 @@ func (x *ChunkPlan) String() string {
 func (*ChunkPlan) ProtoMessage() {}
 
 func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8488,7 +8573,7 @@ func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
 func (*ChunkPlan) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ChunkPlan) GetSources() []*ChunkSource {
@@ -8518,7 +8603,7 @@ type ChunkSource struct {
 
 func (x *ChunkSource) Reset() {
 	*x = ChunkSource{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8530,7 +8615,7 @@ func (x *ChunkSource) String() string {
 func (*ChunkSource) ProtoMessage() {}
 
 func (x *ChunkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8543,7 +8628,7 @@ func (x *ChunkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
 func (*ChunkSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ChunkSource) GetNode() string {
@@ -8585,7 +8670,7 @@ type BlobPins struct {
 
 func (x *BlobPins) Reset() {
 	*x = BlobPins{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8597,7 +8682,7 @@ func (x *BlobPins) String() string {
 func (*BlobPins) ProtoMessage() {}
 
 func (x *BlobPins) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8610,7 +8695,7 @@ func (x *BlobPins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPins.ProtoReflect.Descriptor instead.
 func (*BlobPins) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *BlobPins) GetDigests() []string {
@@ -8636,7 +8721,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8648,7 +8733,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8661,7 +8746,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8684,7 +8769,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8696,7 +8781,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8709,7 +8794,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8752,7 +8837,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8764,7 +8849,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8777,7 +8862,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8817,7 +8902,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8829,7 +8914,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8842,7 +8927,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8861,7 +8946,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8873,7 +8958,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8886,7 +8971,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8905,7 +8990,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8917,7 +9002,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8930,7 +9015,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8952,7 +9037,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8964,7 +9049,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8977,7 +9062,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -9017,7 +9102,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9029,7 +9114,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9042,7 +9127,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -9061,7 +9146,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9073,7 +9158,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9086,7 +9171,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9111,7 +9196,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9123,7 +9208,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9136,7 +9221,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9187,7 +9272,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9199,7 +9284,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9212,7 +9297,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9481,7 +9566,7 @@ type ContainerProgress struct {
 
 func (x *ContainerProgress) Reset() {
 	*x = ContainerProgress{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9493,7 +9578,7 @@ func (x *ContainerProgress) String() string {
 func (*ContainerProgress) ProtoMessage() {}
 
 func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9506,7 +9591,7 @@ func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
 func (*ContainerProgress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
@@ -9561,7 +9646,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9573,7 +9658,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9586,7 +9671,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9651,7 +9736,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9663,7 +9748,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9676,7 +9761,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9715,7 +9800,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9727,7 +9812,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9740,7 +9825,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9798,7 +9883,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9810,7 +9895,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9823,7 +9908,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9922,7 +10007,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10019,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10032,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9977,7 +10062,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9989,7 +10074,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10002,7 +10087,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10046,7 +10131,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10058,7 +10143,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10071,7 +10156,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10158,7 +10243,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10170,7 +10255,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10183,7 +10268,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10231,7 +10316,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10243,7 +10328,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10256,7 +10341,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10301,7 +10386,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10313,7 +10398,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10326,7 +10411,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10442,7 +10527,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10454,7 +10539,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10467,7 +10552,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10514,7 +10599,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10526,7 +10611,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10539,7 +10624,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10563,7 +10648,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10575,7 +10660,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10588,7 +10673,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10629,7 +10714,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10641,7 +10726,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10654,7 +10739,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10680,7 +10765,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10692,7 +10777,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10705,7 +10790,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10728,7 +10813,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10740,7 +10825,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10753,7 +10838,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10816,7 +10901,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10828,7 +10913,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10841,7 +10926,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10939,7 +11024,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10951,7 +11036,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10964,7 +11049,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -10998,7 +11083,7 @@ type ObjectOrder struct {
 
 func (x *ObjectOrder) Reset() {
 	*x = ObjectOrder{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11010,7 +11095,7 @@ func (x *ObjectOrder) String() string {
 func (*ObjectOrder) ProtoMessage() {}
 
 func (x *ObjectOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11023,7 +11108,7 @@ func (x *ObjectOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectOrder.ProtoReflect.Descriptor instead.
 func (*ObjectOrder) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ObjectOrder) GetSchedd() string {
@@ -11085,7 +11170,7 @@ type ObjectMove struct {
 
 func (x *ObjectMove) Reset() {
 	*x = ObjectMove{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11097,7 +11182,7 @@ func (x *ObjectMove) String() string {
 func (*ObjectMove) ProtoMessage() {}
 
 func (x *ObjectMove) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11110,7 +11195,7 @@ func (x *ObjectMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectMove.ProtoReflect.Descriptor instead.
 func (*ObjectMove) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ObjectMove) GetEntry() *FileEntry {
@@ -11180,7 +11265,7 @@ type ObjectPart struct {
 
 func (x *ObjectPart) Reset() {
 	*x = ObjectPart{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11192,7 +11277,7 @@ func (x *ObjectPart) String() string {
 func (*ObjectPart) ProtoMessage() {}
 
 func (x *ObjectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11205,7 +11290,7 @@ func (x *ObjectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectPart.ProtoReflect.Descriptor instead.
 func (*ObjectPart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ObjectPart) GetNumber() uint32 {
@@ -11244,7 +11329,7 @@ type ObjectAddress struct {
 
 func (x *ObjectAddress) Reset() {
 	*x = ObjectAddress{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11256,7 +11341,7 @@ func (x *ObjectAddress) String() string {
 func (*ObjectAddress) ProtoMessage() {}
 
 func (x *ObjectAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11269,7 +11354,7 @@ func (x *ObjectAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectAddress.ProtoReflect.Descriptor instead.
 func (*ObjectAddress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ObjectAddress) GetMove() uint32 {
@@ -11323,7 +11408,7 @@ type ObjectReport struct {
 
 func (x *ObjectReport) Reset() {
 	*x = ObjectReport{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11335,7 +11420,7 @@ func (x *ObjectReport) String() string {
 func (*ObjectReport) ProtoMessage() {}
 
 func (x *ObjectReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11348,7 +11433,7 @@ func (x *ObjectReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectReport.ProtoReflect.Descriptor instead.
 func (*ObjectReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ObjectReport) GetWant() *ObjectWant {
@@ -11410,7 +11495,7 @@ type ObjectWant struct {
 
 func (x *ObjectWant) Reset() {
 	*x = ObjectWant{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11422,7 +11507,7 @@ func (x *ObjectWant) String() string {
 func (*ObjectWant) ProtoMessage() {}
 
 func (x *ObjectWant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11435,7 +11520,7 @@ func (x *ObjectWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectWant.ProtoReflect.Descriptor instead.
 func (*ObjectWant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ObjectWant) GetMove() uint32 {
@@ -11463,7 +11548,7 @@ type ObjectMoved struct {
 
 func (x *ObjectMoved) Reset() {
 	*x = ObjectMoved{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11475,7 +11560,7 @@ func (x *ObjectMoved) String() string {
 func (*ObjectMoved) ProtoMessage() {}
 
 func (x *ObjectMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11488,7 +11573,7 @@ func (x *ObjectMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectMoved.ProtoReflect.Descriptor instead.
 func (*ObjectMoved) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ObjectMoved) GetMove() uint32 {
@@ -11525,7 +11610,7 @@ type ObjectFailure struct {
 
 func (x *ObjectFailure) Reset() {
 	*x = ObjectFailure{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11537,7 +11622,7 @@ func (x *ObjectFailure) String() string {
 func (*ObjectFailure) ProtoMessage() {}
 
 func (x *ObjectFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11550,7 +11635,7 @@ func (x *ObjectFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectFailure.ProtoReflect.Descriptor instead.
 func (*ObjectFailure) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *ObjectFailure) GetMove() uint32 {
@@ -11594,7 +11679,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11606,7 +11691,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11619,7 +11704,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11655,7 +11740,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11667,7 +11752,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11680,7 +11765,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11728,7 +11813,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11740,7 +11825,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11753,7 +11838,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11857,7 +11942,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11869,7 +11954,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11882,7 +11967,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -12025,7 +12110,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12037,7 +12122,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12050,7 +12135,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12100,7 +12185,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12112,7 +12197,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12125,7 +12210,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12176,7 +12261,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12188,7 +12273,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12201,7 +12286,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12279,7 +12364,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12291,7 +12376,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12304,7 +12389,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -12344,7 +12429,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12356,7 +12441,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12369,7 +12454,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12438,7 +12523,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12450,7 +12535,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12463,7 +12548,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12488,7 +12573,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12500,7 +12585,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12513,7 +12598,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 type OwnerReply struct {
@@ -12527,7 +12612,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12539,7 +12624,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12552,7 +12637,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12584,7 +12669,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12596,7 +12681,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12609,7 +12694,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type MineReply struct {
@@ -12623,7 +12708,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12635,7 +12720,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12648,7 +12733,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12686,7 +12771,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12698,7 +12783,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12711,7 +12796,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12750,7 +12835,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12762,7 +12847,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12775,7 +12860,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type GreetRequest struct {
@@ -12786,7 +12871,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12798,7 +12883,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12811,7 +12896,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 type GreetReply struct {
@@ -12824,7 +12909,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12836,7 +12921,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12849,7 +12934,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12881,7 +12966,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12893,7 +12978,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12906,7 +12991,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12962,7 +13047,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12974,7 +13059,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12987,7 +13072,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13069,7 +13154,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13081,7 +13166,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13094,7 +13179,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13113,7 +13198,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13125,7 +13210,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13138,7 +13223,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13156,7 +13241,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13168,7 +13253,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13181,7 +13266,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type LeaveReply struct {
@@ -13192,7 +13277,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13204,7 +13289,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13217,7 +13302,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 type RevokedRequest struct {
@@ -13229,7 +13314,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13241,7 +13326,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13254,7 +13339,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13273,7 +13358,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13285,7 +13370,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13298,7 +13383,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13319,7 +13404,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13331,7 +13416,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13344,7 +13429,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13379,7 +13464,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13391,7 +13476,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13404,7 +13489,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13444,7 +13529,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13456,7 +13541,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13469,7 +13554,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13537,7 +13622,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13549,7 +13634,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13562,7 +13647,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13581,7 +13666,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13593,7 +13678,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13606,7 +13691,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13624,7 +13709,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13636,7 +13721,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13649,7 +13734,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 type MembersReply struct {
@@ -13662,7 +13747,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13674,7 +13759,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13687,7 +13772,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13720,7 +13805,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13732,7 +13817,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13745,7 +13830,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13814,7 +13899,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13826,7 +13911,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13839,7 +13924,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13865,7 +13950,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13877,7 +13962,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13890,7 +13975,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13910,7 +13995,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13922,7 +14007,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13935,7 +14020,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{171}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -13964,7 +14049,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13976,7 +14061,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13989,7 +14074,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{172}
+	return file_roost_proto_rawDescGZIP(), []int{173}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -14023,7 +14108,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14035,7 +14120,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14048,7 +14133,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{173}
+	return file_roost_proto_rawDescGZIP(), []int{174}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -14073,7 +14158,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14085,7 +14170,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14098,7 +14183,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{174}
+	return file_roost_proto_rawDescGZIP(), []int{175}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -14152,7 +14237,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14164,7 +14249,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14177,7 +14262,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{175}
+	return file_roost_proto_rawDescGZIP(), []int{176}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -14196,7 +14281,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14208,7 +14293,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14221,7 +14306,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{176}
+	return file_roost_proto_rawDescGZIP(), []int{177}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -14249,7 +14334,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[178]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14261,7 +14346,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[178]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14274,7 +14359,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{177}
+	return file_roost_proto_rawDescGZIP(), []int{178}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14856,7 +14941,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xac\t\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\xdc\t\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -14903,7 +14988,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x10secret_variables\x18* \x03(\tR\x0fsecretVariables\x123\n" +
 	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\x124\n" +
 	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\x12&\n" +
-	"\x03mpi\x18- \x01(\v2\x14.roost.wire.MpiRanksR\x03mpi\"\x84\x01\n" +
+	"\x03mpi\x18- \x01(\v2\x14.roost.wire.MpiRanksR\x03mpi\x12.\n" +
+	"\x05slurm\x18. \x01(\v2\x18.roost.wire.SlurmProgramR\x05slurm\"\xaa\x01\n" +
+	"\fSlurmProgram\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
+	"\rappend_output\x18\x02 \x01(\bR\fappendOutput\x12\x16\n" +
+	"\x06signal\x18\x03 \x01(\rR\x06signal\x12(\n" +
+	"\x10signal_before_ns\x18\x04 \x01(\x03R\x0esignalBeforeNs\x12#\n" +
+	"\rsignal_script\x18\x05 \x01(\bR\fsignalScript\"\x84\x01\n" +
 	"\bMpiRanks\x12\x19\n" +
 	"\bkvs_name\x18\x01 \x01(\tR\akvsName\x12\x1d\n" +
 	"\n" +
@@ -15671,7 +15763,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 182)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 183)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15755,191 +15847,192 @@ var file_roost_proto_goTypes = []any{
 	(*HostFiles)(nil),                       // 79: roost.wire.HostFiles
 	(*Message)(nil),                         // 80: roost.wire.Message
 	(*Program)(nil),                         // 81: roost.wire.Program
-	(*MpiRanks)(nil),                        // 82: roost.wire.MpiRanks
-	(*PackageMount)(nil),                    // 83: roost.wire.PackageMount
-	(*Container)(nil),                       // 84: roost.wire.Container
-	(*ContainerMount)(nil),                  // 85: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 86: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 87: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 88: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 89: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 90: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 91: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 92: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 93: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 94: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 95: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 96: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 97: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 98: roost.wire.SignedImageRight
-	(*ChunkPlanRequest)(nil),                // 99: roost.wire.ChunkPlanRequest
-	(*ChunkResult)(nil),                     // 100: roost.wire.ChunkResult
-	(*ChunkPlan)(nil),                       // 101: roost.wire.ChunkPlan
-	(*ChunkSource)(nil),                     // 102: roost.wire.ChunkSource
-	(*BlobPins)(nil),                        // 103: roost.wire.BlobPins
-	(*BlobManifest)(nil),                    // 104: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 105: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 106: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 107: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 108: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 109: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 110: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 111: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 112: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 113: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 114: roost.wire.FromStartd
-	(*ContainerProgress)(nil),               // 115: roost.wire.ContainerProgress
-	(*TaskHealth)(nil),                      // 116: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 117: roost.wire.ReachWanted
-	(*SessionWelcome)(nil),                  // 118: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 119: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 120: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 121: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 122: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 123: roost.wire.InputReady
-	(*Started)(nil),                         // 124: roost.wire.Started
-	(*Exited)(nil),                          // 125: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 126: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 127: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 128: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 129: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 130: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 131: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 132: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 133: roost.wire.TransferTotals
-	(*ObjectOrder)(nil),                     // 134: roost.wire.ObjectOrder
-	(*ObjectMove)(nil),                      // 135: roost.wire.ObjectMove
-	(*ObjectPart)(nil),                      // 136: roost.wire.ObjectPart
-	(*ObjectAddress)(nil),                   // 137: roost.wire.ObjectAddress
-	(*ObjectReport)(nil),                    // 138: roost.wire.ObjectReport
-	(*ObjectWant)(nil),                      // 139: roost.wire.ObjectWant
-	(*ObjectMoved)(nil),                     // 140: roost.wire.ObjectMoved
-	(*ObjectFailure)(nil),                   // 141: roost.wire.ObjectFailure
-	(*PutReply)(nil),                        // 142: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 143: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 144: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 145: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 146: roost.wire.IdleSource
-	(*Pause)(nil),                           // 147: roost.wire.Pause
-	(*GuardReport)(nil),                     // 148: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 149: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 150: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 151: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 152: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 153: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 154: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 155: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 156: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 157: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 158: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 159: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 160: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 161: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 162: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 163: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 164: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 165: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 166: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 167: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 168: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 169: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 170: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 171: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 172: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 173: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 174: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 175: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 176: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 177: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 178: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 179: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 180: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 181: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 182: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 183: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 184: roost.wire.FeedBatch
-	nil,                                     // 185: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 186: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 187: roost.wire.Extent.WordsEntry
-	nil,                                     // 188: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 189: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 190: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 191: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 192: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 193: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 194: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 195: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 196: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 197: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 198: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 199: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 200: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 201: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 202: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 203: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 204: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 205: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 206: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 207: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 208: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 209: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 210: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 211: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 212: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 213: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 214: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 215: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 216: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 217: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 218: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 219: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 220: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 221: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 222: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 223: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 224: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 225: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 226: roost.wire.FlowNodesRequest
-	(*scheddapi.ReachOutput)(nil),           // 227: roost.wire.ReachOutput
-	(*scheddapi.SubmitReply)(nil),           // 228: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 229: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 230: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 231: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 232: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 233: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 234: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 235: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 236: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 237: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 238: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 239: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 240: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 241: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 242: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 243: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 244: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 245: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 246: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 247: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 248: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 249: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 250: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 251: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 252: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 253: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 254: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 255: roost.wire.WaitSummary
-	(*scheddapi.ReachCall)(nil),             // 256: roost.wire.ReachCall
+	(*SlurmProgram)(nil),                    // 82: roost.wire.SlurmProgram
+	(*MpiRanks)(nil),                        // 83: roost.wire.MpiRanks
+	(*PackageMount)(nil),                    // 84: roost.wire.PackageMount
+	(*Container)(nil),                       // 85: roost.wire.Container
+	(*ContainerMount)(nil),                  // 86: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 87: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 88: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 89: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 90: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 91: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 92: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 93: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 94: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 95: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 96: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 97: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 98: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 99: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 100: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 101: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 102: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 103: roost.wire.ChunkSource
+	(*BlobPins)(nil),                        // 104: roost.wire.BlobPins
+	(*BlobManifest)(nil),                    // 105: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 106: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 107: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 108: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 109: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 110: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 111: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 112: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 113: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 114: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 115: roost.wire.FromStartd
+	(*ContainerProgress)(nil),               // 116: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 117: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 118: roost.wire.ReachWanted
+	(*SessionWelcome)(nil),                  // 119: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 120: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 121: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 122: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 123: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 124: roost.wire.InputReady
+	(*Started)(nil),                         // 125: roost.wire.Started
+	(*Exited)(nil),                          // 126: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 127: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 128: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 129: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 130: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 131: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 132: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 133: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 134: roost.wire.TransferTotals
+	(*ObjectOrder)(nil),                     // 135: roost.wire.ObjectOrder
+	(*ObjectMove)(nil),                      // 136: roost.wire.ObjectMove
+	(*ObjectPart)(nil),                      // 137: roost.wire.ObjectPart
+	(*ObjectAddress)(nil),                   // 138: roost.wire.ObjectAddress
+	(*ObjectReport)(nil),                    // 139: roost.wire.ObjectReport
+	(*ObjectWant)(nil),                      // 140: roost.wire.ObjectWant
+	(*ObjectMoved)(nil),                     // 141: roost.wire.ObjectMoved
+	(*ObjectFailure)(nil),                   // 142: roost.wire.ObjectFailure
+	(*PutReply)(nil),                        // 143: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 144: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 145: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 146: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 147: roost.wire.IdleSource
+	(*Pause)(nil),                           // 148: roost.wire.Pause
+	(*GuardReport)(nil),                     // 149: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 150: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 151: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 152: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 153: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 154: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 155: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 156: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 157: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 158: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 159: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 160: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 161: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 162: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 163: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 164: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 165: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 166: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 167: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 168: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 169: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),                  // 170: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 171: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 172: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 173: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 174: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 175: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 176: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 177: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 178: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 179: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 180: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 181: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 182: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 183: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 184: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 185: roost.wire.FeedBatch
+	nil,                                     // 186: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 187: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 188: roost.wire.Extent.WordsEntry
+	nil,                                     // 189: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 190: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 191: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 192: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 193: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 194: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 195: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 196: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 197: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 198: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 199: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 200: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 201: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 202: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 203: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 204: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 205: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 206: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 207: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 208: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 209: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 210: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 211: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 212: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 213: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 214: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 215: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 216: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 217: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 218: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 219: roost.wire.LoginRequest
+	(*scheddapi.LoginsRequest)(nil),         // 220: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 221: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 222: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 223: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 224: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 225: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 226: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 227: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 228: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 229: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 230: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 231: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 232: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 233: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 234: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 235: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 236: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 237: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 238: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 239: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 240: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 241: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 242: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 243: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 244: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 245: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 246: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 247: roost.wire.LoginReply
+	(*scheddapi.LoginsReply)(nil),           // 248: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 249: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 250: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 251: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 252: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 253: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 254: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 255: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 256: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 257: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
-	189, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	190, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	191, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	192, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	193, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	194, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	185, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	186, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	190, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	191, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	192, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	193, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	194, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	195, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	186, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	187, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -15954,12 +16047,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	195, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	196, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	195, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	195, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	196, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	196, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -15975,9 +16068,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	187, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	188, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	195, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	188, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	189, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	196, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -15986,17 +16079,17 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	195, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	196, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	196, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	197, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
 	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	70,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	72,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	110, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	111, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	112, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	113, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	111, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	112, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	113, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	114, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	73,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	74,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	75,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -16006,334 +16099,335 @@ var file_roost_proto_depIdxs = []int32{
 	78,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	79,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
 	68,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	90,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	91,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
 	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
 	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
 	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	197, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	197, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	195, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	197, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	195, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	197, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	198, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	198, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	196, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	198, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	196, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	198, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	197, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	195, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	198, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	196, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	197, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	198, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
 	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	197, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	197, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	197, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	197, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	197, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	197, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	197, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	197, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	95,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	93,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	86,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	84,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
-	83,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
-	82,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
-	85,  // 105: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	92,  // 106: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	89,  // 107: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	91,  // 108: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	87,  // 109: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	197, // 110: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	197, // 111: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 112: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 113: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 114: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 115: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	197, // 116: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	197, // 117: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	100, // 118: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
-	5,   // 119: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	102, // 120: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	105, // 121: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	105, // 122: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	105, // 123: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	197, // 124: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	198, // 125: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	197, // 126: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	118, // 127: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	122, // 128: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	124, // 129: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	125, // 130: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	129, // 131: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	130, // 132: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	123, // 133: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	126, // 134: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	127, // 135: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	120, // 136: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	121, // 137: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	116, // 138: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	117, // 139: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	66,  // 140: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	88,  // 141: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	115, // 142: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	197, // 143: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	197, // 144: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 145: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	199, // 146: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	197, // 147: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	119, // 148: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	195, // 149: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	197, // 150: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	125, // 151: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	200, // 152: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 153: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	200, // 154: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	197, // 155: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	200, // 156: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	201, // 157: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	197, // 158: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	197, // 159: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	197, // 160: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	202, // 161: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	131, // 162: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	126, // 163: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	203, // 164: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	197, // 165: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 166: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	128, // 167: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	197, // 168: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	204, // 169: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	203, // 170: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	197, // 171: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	131, // 172: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	133, // 173: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	197, // 174: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
-	133, // 175: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
-	135, // 176: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
-	137, // 177: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
-	131, // 178: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
-	136, // 179: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
-	139, // 180: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
-	140, // 181: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
-	141, // 182: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
-	136, // 183: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
-	197, // 184: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	197, // 185: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	146, // 186: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	147, // 187: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 188: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	150, // 189: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	149, // 190: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	147, // 191: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	145, // 192: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	148, // 193: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	170, // 194: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	170, // 195: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	170, // 196: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	175, // 197: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	182, // 198: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	180, // 199: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	181, // 200: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	192, // 201: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	205, // 202: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	206, // 203: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	194, // 204: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	193, // 205: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	189, // 206: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	191, // 207: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	207, // 208: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	208, // 209: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	209, // 210: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	210, // 211: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	190, // 212: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	211, // 213: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	212, // 214: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	213, // 215: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	214, // 216: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	215, // 217: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	216, // 218: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	217, // 219: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	218, // 220: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	219, // 221: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	220, // 222: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	221, // 223: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	222, // 224: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	223, // 225: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	223, // 226: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	224, // 227: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	225, // 228: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	226, // 229: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 230: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	207, // 231: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	208, // 232: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 233: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 234: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 235: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 236: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 237: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 238: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 239: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 240: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 241: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	209, // 242: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	221, // 243: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 244: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 245: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	211, // 246: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	212, // 247: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 248: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 249: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 250: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 251: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 252: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 253: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 254: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 255: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	132, // 256: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	143, // 257: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	144, // 258: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	96,  // 259: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	132, // 260: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	190, // 261: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	227, // 262: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	223, // 263: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	134, // 264: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
-	132, // 265: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	96,  // 266: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	96,  // 267: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	106, // 268: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	105, // 269: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	107, // 270: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	223, // 271: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	223, // 272: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	222, // 273: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	223, // 274: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	223, // 275: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	103, // 276: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	224, // 277: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	225, // 278: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	99,  // 279: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	148, // 280: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	151, // 281: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	152, // 282: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	154, // 283: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	156, // 284: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	158, // 285: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	160, // 286: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	162, // 287: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	164, // 288: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	166, // 289: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	168, // 290: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	171, // 291: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	173, // 292: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	176, // 293: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	179, // 294: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	183, // 295: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	178, // 296: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	214, // 297: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	215, // 298: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	228, // 299: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	228, // 300: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	229, // 301: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	230, // 302: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	231, // 303: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	232, // 304: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	233, // 305: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	234, // 306: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	235, // 307: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	236, // 308: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	237, // 309: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	238, // 310: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	239, // 311: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	240, // 312: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	241, // 313: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	242, // 314: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	243, // 315: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	244, // 316: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	245, // 317: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	246, // 318: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	247, // 319: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	248, // 320: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	249, // 321: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	250, // 322: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	251, // 323: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	250, // 324: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	252, // 325: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	253, // 326: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	254, // 327: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	230, // 328: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	234, // 329: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	235, // 330: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	231, // 331: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	228, // 332: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	233, // 333: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	232, // 334: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	238, // 335: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	255, // 336: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 337: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 338: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 339: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	236, // 340: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	249, // 341: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 342: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 343: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	239, // 344: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	240, // 345: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 346: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 347: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 348: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 349: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 350: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 351: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 352: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	114, // 353: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	142, // 354: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	132, // 355: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	233, // 356: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	132, // 357: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	142, // 358: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	238, // 359: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	256, // 360: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	222, // 361: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	138, // 362: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
-	142, // 363: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	132, // 364: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	109, // 365: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	142, // 366: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	106, // 367: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	108, // 368: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	104, // 369: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	222, // 370: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	250, // 371: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	251, // 372: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	250, // 373: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	103, // 374: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	252, // 375: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	253, // 376: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	101, // 377: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	145, // 378: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	153, // 379: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	153, // 380: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	155, // 381: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	157, // 382: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	159, // 383: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	161, // 384: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	163, // 385: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	165, // 386: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	167, // 387: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	169, // 388: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	172, // 389: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	174, // 390: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	177, // 391: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	184, // 392: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	184, // 393: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	184, // 394: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	242, // 395: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	243, // 396: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	299, // [299:397] is the sub-list for method output_type
-	201, // [201:299] is the sub-list for method input_type
-	201, // [201:201] is the sub-list for extension type_name
-	201, // [201:201] is the sub-list for extension extendee
-	0,   // [0:201] is the sub-list for field type_name
+	198, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	198, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	198, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	198, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	198, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	198, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	198, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	198, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	96,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	94,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	87,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	85,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
+	84,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	83,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
+	82,  // 105: roost.wire.Program.slurm:type_name -> roost.wire.SlurmProgram
+	86,  // 106: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	93,  // 107: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	90,  // 108: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	92,  // 109: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	88,  // 110: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	198, // 111: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	198, // 112: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	90,  // 113: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 114: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 115: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 116: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	198, // 117: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	198, // 118: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	101, // 119: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 120: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	103, // 121: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	106, // 122: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	106, // 123: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	106, // 124: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	198, // 125: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	199, // 126: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	198, // 127: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	119, // 128: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	123, // 129: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	125, // 130: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	126, // 131: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	130, // 132: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	131, // 133: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	124, // 134: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	127, // 135: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	128, // 136: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	121, // 137: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	122, // 138: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	117, // 139: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	118, // 140: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	66,  // 141: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	89,  // 142: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	116, // 143: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	198, // 144: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	198, // 145: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 146: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	200, // 147: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	198, // 148: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	120, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	196, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	198, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	126, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	201, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 154: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	201, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	198, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	201, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	202, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	198, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	198, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	198, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	203, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	132, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	127, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	204, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	198, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	96,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	129, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	198, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	205, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	204, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	198, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	132, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	134, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	198, // 175: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
+	134, // 176: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
+	136, // 177: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
+	138, // 178: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
+	132, // 179: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
+	137, // 180: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
+	140, // 181: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
+	141, // 182: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
+	142, // 183: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
+	137, // 184: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
+	198, // 185: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	198, // 186: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	147, // 187: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	148, // 188: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 189: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	151, // 190: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	150, // 191: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	148, // 192: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	146, // 193: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	149, // 194: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	171, // 195: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	171, // 196: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	171, // 197: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	176, // 198: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	183, // 199: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	181, // 200: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	182, // 201: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	193, // 202: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	206, // 203: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	207, // 204: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	195, // 205: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	194, // 206: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	190, // 207: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	192, // 208: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	208, // 209: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	209, // 210: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	210, // 211: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	211, // 212: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	191, // 213: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	212, // 214: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	213, // 215: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	214, // 216: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	215, // 217: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	216, // 218: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	217, // 219: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	218, // 220: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	219, // 221: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	220, // 222: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	221, // 223: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	222, // 224: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	223, // 225: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	224, // 226: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	224, // 227: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	225, // 228: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	226, // 229: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	227, // 230: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 231: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	208, // 232: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	209, // 233: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 234: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 235: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 236: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 237: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 238: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 239: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 240: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 241: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 242: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	210, // 243: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	222, // 244: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 245: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 246: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	212, // 247: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	213, // 248: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 249: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 250: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 251: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 252: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 253: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 254: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 255: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 256: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	133, // 257: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	144, // 258: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	145, // 259: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	97,  // 260: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	133, // 261: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	191, // 262: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	228, // 263: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	224, // 264: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	135, // 265: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
+	133, // 266: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	97,  // 267: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	97,  // 268: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	107, // 269: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	106, // 270: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	108, // 271: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	224, // 272: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	224, // 273: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	223, // 274: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	224, // 275: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	224, // 276: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	104, // 277: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	225, // 278: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	226, // 279: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	100, // 280: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	149, // 281: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	152, // 282: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	153, // 283: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	155, // 284: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	157, // 285: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	159, // 286: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	161, // 287: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	163, // 288: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	165, // 289: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	167, // 290: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	169, // 291: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	172, // 292: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	174, // 293: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	177, // 294: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	180, // 295: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	184, // 296: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	179, // 297: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	215, // 298: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	216, // 299: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	229, // 300: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	229, // 301: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	230, // 302: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	231, // 303: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	232, // 304: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	233, // 305: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	234, // 306: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	235, // 307: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	236, // 308: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	237, // 309: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	238, // 310: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	239, // 311: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	240, // 312: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	241, // 313: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	242, // 314: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	243, // 315: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	244, // 316: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	245, // 317: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	246, // 318: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	247, // 319: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	248, // 320: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	249, // 321: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	250, // 322: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	251, // 323: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	252, // 324: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	251, // 325: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	253, // 326: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	254, // 327: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	255, // 328: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	231, // 329: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	235, // 330: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	236, // 331: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	232, // 332: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	229, // 333: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	234, // 334: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	233, // 335: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	239, // 336: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	256, // 337: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 338: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 339: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 340: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	237, // 341: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	250, // 342: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 343: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 344: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	240, // 345: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	241, // 346: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 347: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 348: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 349: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 350: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 351: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 352: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 353: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	115, // 354: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	143, // 355: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	133, // 356: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	234, // 357: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	133, // 358: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	143, // 359: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	239, // 360: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	257, // 361: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	223, // 362: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	139, // 363: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
+	143, // 364: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	133, // 365: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	110, // 366: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	143, // 367: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	107, // 368: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	109, // 369: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	105, // 370: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	223, // 371: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	251, // 372: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	252, // 373: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	251, // 374: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	104, // 375: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	253, // 376: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	254, // 377: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	102, // 378: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	146, // 379: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	154, // 380: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	154, // 381: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	156, // 382: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	158, // 383: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	160, // 384: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	162, // 385: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	164, // 386: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	166, // 387: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	168, // 388: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	170, // 389: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	173, // 390: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	175, // 391: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	178, // 392: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	185, // 393: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	185, // 394: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	185, // 395: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	243, // 396: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	244, // 397: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	300, // [300:398] is the sub-list for method output_type
+	202, // [202:300] is the sub-list for method input_type
+	202, // [202:202] is the sub-list for extension type_name
+	202, // [202:202] is the sub-list for extension extendee
+	0,   // [0:202] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16387,7 +16481,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Resize)(nil),
 		(*ToStartd_FetchContent)(nil),
 	}
-	file_roost_proto_msgTypes[107].OneofWrappers = []any{
+	file_roost_proto_msgTypes[108].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -16405,14 +16499,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[124].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[125].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   182,
+			NumMessages:   183,
 			NumExtensions: 0,
 			NumServices:   12,
 		},

@@ -54,7 +54,7 @@ var fixedAttrs = []string{
 // the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
 var alterableAttrs = []string{
-	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
+	roost.AttrPBS, roost.AttrSlurm, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
 	roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
 	roost.AttrCheckpoint, roost.AttrCheckpointEvery, roost.AttrMaxRetries, roost.AttrMaxRunning, roost.AttrLabels,
 	roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrRunCount, roost.AttrAllocUsers,

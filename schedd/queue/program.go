@@ -71,7 +71,26 @@ type TaskProgram struct {
 	SubmitHost  string               // whose user submitted the job
 	JobTasks    int                  // how many tasks its job has
 	Ranks       *GangRanks           // nil: the program runs once
+	Slurm       *SlurmProgram        // nil: its job did not come by sbatch
 	IsSecondary bool                 // it holds what it has for the first of its gang, or for others inside it
+}
+
+// SlurmProgram is what a job of sbatch has beside its program.
+type SlurmProgram struct {
+	jobad.SlurmSettings
+	Number   uint64 // by which Slurm's commands know the task
+	Restarts int    // how often the task was begun again
+}
+
+// slurmProgram makes it for an attempt. The files of one that was begun before are
+// appended to unless it says otherwise (sbatch(1), "--open-mode").
+func slurmProgram(j *job, a roost.AttemptID) *SlurmProgram {
+	if j.spec.Slurm == nil {
+		return nil
+	}
+	p := &SlurmProgram{SlurmSettings: *j.spec.Slurm, Number: a.Task.Job.Seq, Restarts: max(int(a.Attempt)-1, 0)}
+	p.Append = p.Append || p.Restarts > 0 && j.hasRun() && !p.Truncate
+	return p
 }
 
 // HostProcesses is so many processes that a task of a job is to have on a node.
@@ -115,6 +134,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		}
 	}
 	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.Queue, roost.DefaultQueueName), j.spec.Group
+	p.Slurm = slurmProgram(j, a)
 	if p.Interactive = j.spec.Interactive; p.Interactive {
 		_, p.Login = m.Ad.Lookup(roost.AttrShell)
 	}
@@ -149,7 +169,14 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 func (p *TaskProgram) becomeSecondary() {
 	p.doNothing()
 	if p.Walltime > 0 {
-		p.Walltime += p.NoticePeriod + secondarySlack
+		more := p.NoticePeriod + secondarySlack
+		p.Walltime += more
+		if p.Slurm != nil { // steps have processes here, too
+			p.Slurm.Before += more
+		}
+	}
+	if p.Slurm != nil && p.Slurm.ScriptOnly { // the script runs elsewhere
+		p.Slurm.Signal = 0
 	}
 }
 

@@ -122,6 +122,7 @@ type OutputFetch struct {
 	diskLimit      roost.Bytes // that the job asked for; 0: none
 	spoolReason    error       // why something is in the spool that was to go elsewhere
 	waitedForSpool bool        // for room in the spool
+	appended       [2]int64    // bytes of its streams that files have which it appends to
 
 	logs *jobad.LogSpec // how much of the output is kept, of a service; nil: all
 
@@ -180,7 +181,12 @@ func (c *OutputFetch) storeStream(ctx context.Context, stderr bool) error {
 	if target == "" {
 		return c.spoolStream(stderr, from)
 	}
-	if err = c.writeFile(ctx, target, from); c.shouldSpool(ctx, err) {
+	if c.Slurm != nil && c.Slurm.Append {
+		err = c.appendFile(ctx, target, stderr, from)
+	} else {
+		err = c.writeFile(ctx, target, from)
+	}
+	if c.shouldSpool(ctx, err) {
 		return c.spool(ctx, stderr, err)
 	}
 	return err

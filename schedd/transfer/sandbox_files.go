@@ -96,7 +96,7 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		Service: codec.WireService(p.Service, p.Revision), Container: codec.WireContainer(p.Container),
 		Packages: codec.WirePackages(p.Packages),
 		PbsId:    p.PBS, Queue: p.Queue, Account: p.Account,
-		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts),
+		NodeFile: pbsNodeFile(p.Hosts), GpuFile: t.pbsGPUFile(p.Hosts), Slurm: wireSlurm(p.Slurm),
 	}
 	if g := p.Ranks; g != nil {
 		w.Mpi = &wire.MpiRanks{KvsName: fmt.Sprintf("roost_%d_%d_%d", a.Task.Job.Seq, a.Task.Index-g.Index, a.Attempt),
@@ -178,6 +178,7 @@ func (t *FileTransfers) buildEnvironment(p queue.TaskProgram, a roost.AttemptID)
 		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+strconv.Itoa(p.Rank),
 			"ROOST_GANG_SIZE="+strconv.Itoa(len(p.Peers)), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
 	}
+	p.Environment = append(p.Environment, slurmVariables(p.Slurm)...)
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
 		"ROOST_TASK_ID="+t.queue.TaskName(a.Task),

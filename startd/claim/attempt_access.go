@@ -83,7 +83,12 @@ func (a *Attempt) ScratchDir() string { return a.record.Scratch }
 func (a *Attempt) IODir() string { return a.record.IO }
 
 // ScriptPath returns where the text of the attempt's program is.
-func (a *Attempt) ScriptPath() string { return filepath.Join(a.record.IO, scriptName) }
+func (a *Attempt) ScriptPath() string {
+	if a.record.Slurm != "" {
+		return filepath.Join(a.record.IO, slurmScript)
+	}
+	return filepath.Join(a.record.IO, scriptName)
+}
 
 // Stream returns where the attempt writes standard output or standard error. It is the
 // path of a file of the user's, or of a file of ours if the stream is captured. It is

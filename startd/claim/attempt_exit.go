@@ -40,6 +40,7 @@ func (h *Runner) onExit(a *Attempt, status *wire.ExitStatus) {
 	h.checkpointer().stopCheckpoints(a)
 	h.service().stopChecks(a)
 	h.writeKillMessage(a, status)
+	h.writeSlurmKillMessage(a, status)
 	a.recordedExit = &wire.Exited{Attempt: wire.FromAttempt(a.id), Status: status, Unkept: a.checkpoint.unstored,
 		Windows: windows}
 	if h.siteScripts().startEpilogue(a) {

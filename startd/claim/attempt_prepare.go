@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	scriptName  = "script" // of the program text, in the attempt's directory
-	scratchName = "job"    // of the scratch directory, among the attempt's own files
+	scriptName  = "script"       // of the program text, in the attempt's directory
+	slurmScript = "slurm_script" // the same of a job of sbatch, whose users look for it in $0
+	scratchName = "job"          // of the scratch directory, among the attempt's own files
 	// of the directory for temporary files in a scratch directory, where /tmp is the
 	// machine's
 	privateTempName = ".tmp"
@@ -52,7 +53,7 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 			h.machine.config.Name)
 	}
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
-	r.Interactive, r.PBS = p.GetInteractive(), isQsubJob(p)
+	r.Interactive, r.PBS, r.Slurm = p.GetInteractive(), isQsubJob(p), p.GetSlurm().GetId()
 	if service := p.GetService(); service != nil {
 		r.Service = encodeReport(service)
 	}
@@ -75,7 +76,7 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 		return h.dirs.prepareTerminal(filepath.Join(r.IO, terminalName))
 	}
 	if len(p.GetScript()) > 0 {
-		return h.dirs.writeFile(filepath.Join(r.IO, scriptName), string(p.GetScript()), 0o500)
+		return h.dirs.writeFile(a.ScriptPath(), string(p.GetScript()), 0o500)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 	arguments := append(make([]string, 0, len(p.GetArguments())+3), p.GetContainer().GetEntrypoint()...)
 	arguments = append(arguments, resolveInterpreter(p)...)
 	if len(p.GetScript()) > 0 || p.GetScriptFollows() {
-		arguments = append(arguments, a.sandboxPath(filepath.Join(r.IO, scriptName)))
+		arguments = append(arguments, a.sandboxPath(a.ScriptPath()))
 	}
 	o := starterclient.StartCmd{
 		Attempt: a.ref, Executable: arguments[0],
@@ -182,6 +183,7 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 		Notice: p.GetNoticeNs(),
 		IO:     r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
 		Limits: r.Bounds.PerProcess(), Sockets: h.sockets(),
+		AppendFiles: p.GetSlurm().GetAppendOutput(), EndSignal: endSignal(p.GetSlurm()),
 	}
 	if p.GetMpi() != nil {
 		o.Arguments = h.ranksCommand(a, o.Arguments)
@@ -198,6 +200,15 @@ func (h launcher) startCmd(a *Attempt) starterclient.StartCmd {
 		o.Stderr = starterclient.Captured
 	}
 	return o
+}
+
+// endSignal is the signal that a job of sbatch gets before its walltime ends.
+func endSignal(s *wire.SlurmProgram) starterclient.EndSignal {
+	if s.GetSignal() > 64 || s.GetSignalBeforeNs() < 0 {
+		return starterclient.EndSignal{}
+	}
+	return starterclient.EndSignal{Signal: s.GetSignal(), Before: s.GetSignalBeforeNs(),
+		ProgramOnly: s.GetSignalScript()}
 }
 
 // resolveInterpreter returns the executable, or of a script what its first line names.
@@ -252,8 +263,10 @@ func (h launcher) environment(a *Attempt) []string {
 	if isQsubJob(a.program) {
 		own = append(own, h.pbsVariables(a)...)
 	}
-	own = append(own, slurmVariables(h.machine.config.Name, a.program.GetNodeFile(), given, time.Now(),
-		a.record.Walltime, len(h.file.gpuShares()))...)
+	if p := a.program; p.GetSlurm() != nil {
+		own = append(own, slurmVariables(h.machine.config.Name, p.GetNodeFile(), time.Now(), a.record.Walltime,
+			len(h.file.gpuShares()))...)
+	}
 	own = append(append(own, hostFileVariables(a, given)...), h.machine.gpus.Environment(h.file.gpuShares())...)
 	all := make([]string, 0, len(given)+len(own))
 	for _, v := range given {
@@ -267,9 +280,10 @@ func (h launcher) environment(a *Attempt) []string {
 	return append(all, own...)
 }
 
-// isQsubJob reports whether a program is a job of qsub: none is without its id.
+// isQsubJob reports whether a program is a job of qsub: none is without its id. A job of
+// sbatch may have that of the job in which it was submitted.
 func isQsubJob(p *wire.Program) bool {
-	return setsVariable(programTexts(p.GetEnvironment()), "PBS_JOBID")
+	return p.GetSlurm() == nil && setsVariable(programTexts(p.GetEnvironment()), "PBS_JOBID")
 }
 
 // pbsVariables are further variables of jobs of qsub (OpenPBS, "Environment of a job").

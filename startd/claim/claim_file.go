@@ -85,6 +85,8 @@ type attemptRecord struct {
 
 	Interactive bool `json:",omitempty"` // it waits for its terminal
 	PBS         bool `json:",omitempty"` // it is a job of qsub
+	// the number by which sbatch knows it; empty: it is no job of sbatch
+	Slurm string `json:",omitempty"`
 
 	Service []byte `json:",omitempty"` // what its program has of a service, as it came; empty: it is of none
 	Health  uint8  `json:",omitempty"` // the last state of its checks, a number of package health

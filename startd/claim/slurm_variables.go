@@ -10,12 +10,8 @@ import (
 )
 
 // slurmVariables are the variables of a job of sbatch that only its machine knows
-// (sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"). given are those that the job came with:
-// SLURM_JOB_ID among them says that it is one. lines are those of its file of nodes.
-func slurmVariables(node string, lines, given []string, now time.Time, walltime time.Duration, gpus int) []string {
-	if !setsVariable(given, "SLURM_JOB_ID=") {
-		return nil
-	}
+// (sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"). lines are those of its file of nodes.
+func slurmVariables(node string, lines []string, now time.Time, walltime time.Duration, gpus int) []string {
 	names := slices.Compact(slices.Clone(lines))
 	if len(names) == 0 {
 		names = []string{node}

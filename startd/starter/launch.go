@@ -32,6 +32,7 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	s.stopping, s.killed, s.cause, s.reason, s.killAt, s.walltime, s.pausedSince, s.isRestoring = false, false,
 		proto.Exited, "", 0, 0, 0, false
 	s.stopSignal, s.pendingSignals, s.suspended, s.suspendedTotal = 0, 0, false, 0
+	s.isEndSignalled = false
 	s.startCmd, s.usage, s.hasStatus = *o, proto.TaskExit{}, false
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
 	// before the fork: a reader of the journal must never conclude that the task was not

@@ -79,7 +79,7 @@ type taskStream struct {
 
 func taskStreams(o *proto.StartCmd) (streams [3]taskStream) {
 	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others add to it, too: qmsg
-	if !o.Append {
+	if !o.Append && !o.AppendFiles {
 		flags |= syscall.O_TRUNC
 	}
 	streams = [3]taskStream{{o.Stdin, syscall.O_RDONLY | syscall.O_NOCTTY, proto.OpenStdin},

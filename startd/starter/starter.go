@@ -23,6 +23,7 @@ type starterProcess struct {
 	pidfd          int // of the task's first process, or -1
 	lease          int64
 	walltime       int64
+	isEndSignalled bool        // the signal before the end of the walltime was sent, or is not wanted
 	suspendedTotal int64       // how long the task has stood still, until it last went on
 	killAt         int64       // when the notice is over
 	timer          int         // descriptor
@@ -168,7 +169,7 @@ func (s *starterProcess) armTimer() {
 	}
 	next := s.lease
 	if s.state.Phase == proto.Running && s.pausedSince == 0 {
-		for _, t := range [...]int64{s.walltime, s.killAt} {
+		for _, t := range [...]int64{s.walltime, s.killAt, endSignal{s}.time()} {
 			if t != 0 && t < next {
 				next = t
 			}
@@ -209,6 +210,8 @@ func (s *starterProcess) handleDeadlines() {
 		s.stopTask(proto.Walltime, s.startCmd.WalltimeReason, false, s.startCmd.Notice, 0)
 	case s.killAt != 0 && s.killAt <= t:
 		s.killAll()
+	case endSignal{s}.time() != 0 && endSignal{s}.time() <= t:
+		endSignal{s}.send()
 	}
 }
 

@@ -23,6 +23,7 @@ type (
 	ProcessState = proto.StarterState
 	StopCmd      = proto.StopCmd
 	SecretFile   = proto.SecretFile
+	EndSignal    = proto.EndSignal
 )
 
 // Captured is a value of StartCmd.Stdout and StartCmd.Stderr. It denotes a file in the

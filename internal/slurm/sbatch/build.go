@@ -55,6 +55,9 @@ func (s *submission) build() (r Result, err error) {
 	if err := s.setPlaces(ad); err != nil {
 		return r, err
 	}
+	if err := s.setRecord(ad); err != nil {
+		return r, err
+	}
 	if len(s.args) > 0 {
 		list := make([]string, len(s.args))
 		for i, a := range s.args {
@@ -154,6 +157,7 @@ func (s *submission) addNice(add func(byte, string)) error {
 		}
 		nice = n
 	}
+	s.niceValue = nice
 	add('p', strconv.Itoa(max(min(-nice, 1023), -1024)))
 	return nil
 }

@@ -81,7 +81,6 @@ func refusedOptions() map[string]string {
 		"uid":          "a job runs as the user who submits it",
 		"gid":          "a job runs as the user who submits it",
 		"export-file":  "export the variables, or name them in --export",
-		"signal":       "catch TERM in the script: it comes before the end of the time limit",
 		"licenses":     "ask for them in a job file (limits in roost-job(5))",
 		"mem-per-gpu":  "give --mem, which is for each node",
 		"test-only":    "submit it, and ask roost why when it would start",

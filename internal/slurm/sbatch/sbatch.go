@@ -53,6 +53,10 @@ type submission struct {
 	array   string // indexes, as written
 	layout  layout
 	cwd     string
+
+	operand   string // the script's file, as written
+	fromFile  bool   // it is one
+	niceValue int
 }
 
 // ParseOptions takes a command line with options of sbatch apart: what is given, and what
@@ -153,6 +157,7 @@ func (s *submission) readScript(line []getopt.Given, operands []string) error {
 			return fail("Unable to open file %s", operands[0])
 		}
 		s.script, s.file, s.args = string(text), path.Base(file), operands[1:]
+		s.operand, s.fromFile = operands[0], true
 	}
 	if err := checkScript(s.script); err != nil {
 		return fail("%v", err)

@@ -144,6 +144,20 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+func TestSignals(t *testing.T) {
+	for text, want := range map[string]EndSignal{"USR1": {10, 60, false}, "B:SIGUSR2@30": {12, 30, true},
+		"b:int@0": {2, 0, true}, "R:TERM": {15, 60, false}, "RB:9@65535": {9, 65535, true}} {
+		if got, ok := ParseSignal(text); !ok || got != want {
+			t.Errorf("%q: %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for _, bad := range []string{"", "B:", "X:USR1", "USR1@", "USR1@-1", "USR1@65536", "0", "65", "NONE"} {
+		if got, ok := ParseSignal(bad); ok {
+			t.Errorf("%q is read as %v", bad, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("#!/bin/sh\n#SBATCH -a 1-3 -o %j\n", "-n 2")
 	f.Fuzz(func(t *testing.T, script, line string) {

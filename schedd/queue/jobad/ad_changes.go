@@ -44,7 +44,7 @@ func DescribeChanges(changes *classad.Ad) string {
 	for name, e := range changes.All() {
 		value := e.String()
 		switch {
-		case name == roost.AttrPBS:
+		case name == roost.AttrPBS || name == roost.AttrSlurm:
 			continue
 		case name == roost.AttrEnvironment || name == roost.AttrScript || name == roost.AttrArguments ||
 			len(value) > maxListedValue:

@@ -77,9 +77,10 @@ type JobSpec struct {
 	SlotUser          bool                // of a slot user's processes
 	Now               string              // to start now, out of turn: anywhere, or the machines; empty: in turn
 	ProcessLimits     ProcessLimits
-	Mail              *MailOptions // nil: nobody is told of anything
-	RunCount          int          // attempts that are counted before the first; below 0: none are counted
-	FromQsub          bool         // it came by qsub
+	Mail              *MailOptions   // nil: nobody is told of anything
+	RunCount          int            // attempts that are counted before the first; below 0: none are counted
+	FromQsub          bool           // it came by qsub
+	Slurm             *SlurmSettings // nil: it did not come by sbatch
 	ScriptFile        string
 	SubmitHost        string       // whose user submitted the job
 	Service           *ServiceSpec // nil: it ends by itself
@@ -161,7 +162,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
 		r.expression(roost.AttrQueueRequires)
 	p.IsFlow, p.SubmitNodeTask = r.boolean(roost.AttrIsFlow, false), r.boolean(roost.AttrSubmitNodeTask, false)
-	p.UserLog, p.Policy = r.text(roost.AttrUserLog, "") != "", r.policy(&p)
+	p.UserLog, p.Policy, p.Slurm = r.text(roost.AttrUserLog, "") != "", r.policy(&p), r.slurmSettings()
 	r.requireProgram(&p)
 	return p, r.err
 }

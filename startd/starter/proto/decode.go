@@ -130,6 +130,8 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 		}
 		o.Sandbox.Image.Mounts[i].File = true
 	}
+	o.AppendFiles = r.flag()
+	o.EndSignal = EndSignal{Signal: r.small(), Before: r.signed(), ProgramOnly: r.flag()}
 }
 
 func (r *bodyReader) rootImage() (i RootImage) {

@@ -143,7 +143,8 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.signed(o.Limits.File)
 	w.signed(int64(o.Limits.Nice))
 	image := o.Sandbox.Image.Root != ""
-	packages := len(o.Sandbox.Packages) > 0
+	end := o.AppendFiles || o.EndSignal != EndSignal{}
+	packages := end || len(o.Sandbox.Packages) > 0
 	if len(o.Sockets) == 0 && len(o.Secrets) == 0 && !image && !packages { // an older starter knows none
 		return
 	}
@@ -159,19 +160,25 @@ func (w *bodyWriter) startCmd(o *StartCmd) {
 	if image || packages {
 		w.rootImage(&o.Sandbox.Image)
 	}
-	w.packages(&o.Sandbox)
+	w.packages(&o.Sandbox, end)
+	if end { // an older starter knows neither
+		w.flag(o.AppendFiles)
+		w.num(uint64(o.EndSignal.Signal))
+		w.signed(o.EndSignal.Before)
+		w.flag(o.EndSignal.ProgramOnly)
+	}
 }
 
 // packages writes what an image of the releases before did not have: packages, and which
-// mounts are files.
-func (w *bodyWriter) packages(s *Sandbox) {
+// mounts are files. All of it is written if more follows.
+func (w *bodyWriter) packages(s *Sandbox, more bool) {
 	var files []uint32 // mounts, by number
 	for i, m := range s.Image.Mounts {
 		if m.File {
 			files = append(files, uint32(i))
 		}
 	}
-	if len(s.Packages) == 0 && len(files) == 0 {
+	if len(s.Packages) == 0 && len(files) == 0 && !more {
 		return
 	}
 	w.text(s.Namespace)
@@ -180,7 +187,7 @@ func (w *bodyWriter) packages(s *Sandbox) {
 		w.text(p.Root)
 		w.text(p.Inside)
 	}
-	if len(files) > 0 {
+	if len(files) > 0 || more {
 		w.nums(files)
 	}
 }

@@ -53,8 +53,19 @@ type StartCmd struct {
 	// task as sd_listen_fds(3) says
 	Sockets []ListenSocket
 	Secrets []SecretFile
+	// stdout and stderr are not truncated first unless they are Captured
+	AppendFiles bool
+	EndSignal   EndSignal
 	// where the starter has mounted the secrets; it is in no message
 	SecretsDir string
+}
+
+// EndSignal is a signal that a task gets before its walltime ends. The zero value is
+// none.
+type EndSignal struct {
+	Signal      uint32
+	Before      int64 // nanoseconds before the end
+	ProgramOnly bool  // the program gets it, and not all processes
 }
 
 // SecretFile is a secret of the task, in SandboxSecretsDir.

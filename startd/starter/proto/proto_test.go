@@ -28,6 +28,11 @@ func samples() []StarterMessage {
 		}}}},
 		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true, Namespace: "/proc/1/ns/mnt",
 			Packages: []PackageMount{{"/mounts/a", "/app"}, {"/mounts/b", "/opt/b"}}}}},
+		{Type: TypeStart, Start: StartCmd{Attempt: a, Sandbox: Sandbox{Wanted: true}, AppendFiles: true,
+			EndSignal: EndSignal{Signal: 10, Before: 1 << 40, ProgramOnly: true}}},
+		{Type: TypeStart, Start: StartCmd{Attempt: a, Sockets: []ListenSocket{{"web", "", 80}},
+			EndSignal: EndSignal{Signal: 2, Before: 60e9}, Sandbox: Sandbox{Wanted: true, Image: RootImage{
+				Root: "/image", Mounts: []ImageMount{{"/etc/localtime", "", "/etc/localtime", true, true}}}}}},
 		{Type: TypeStop, Stop: StopCmd{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained",
 			Signal: 12}},
 		{Type: TypeSignal, Signal: SignalCmd{a, 15, false}}, {Type: TypeSignal, Signal: SignalCmd{a, 10, true}},
