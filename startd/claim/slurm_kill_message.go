@@ -20,8 +20,8 @@ func (h *Runner) writeSlurmKillMessage(a *Attempt, status *wire.ExitStatus) {
 	}
 }
 
-// slurmKillMessage is the line of slurmd about a job that was ended. There is none about a
-// job that has ended by itself.
+// slurmKillMessage is the line of slurmd about a job that was ended. There is none about
+// a job that has ended by itself.
 func slurmKillMessage(id, node string, now time.Time, x *wire.ExitStatus) string {
 	why := ""
 	switch x.GetCause() {

@@ -55,6 +55,7 @@ func (s *submission) build() (r Result, err error) {
 	if err := s.setPlaces(ad); err != nil {
 		return r, err
 	}
+	ad.SetInt(roost.AttrNoticePeriod, killWait)
 	if err := s.setRecord(ad); err != nil {
 		return r, err
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
+// killWait is how many seconds a job has between TERM and KILL: KillWait of Slurm.
+const killWait = 30
+
 // setRecord stores in the ad what the job asked for in Slurm's words. squeue and scontrol
 // list it; the schedd reads how its files are opened, and its signal.
 func (s *submission) setRecord(ad *classad.Ad) error {
@@ -106,8 +109,8 @@ func ParseSignalName(text string) (number int, ok bool) {
 // signals are those of Linux by their names.
 func signals() map[string]int {
 	names := map[string]int{"CLD": 17, "POLL": 29, "IOT": 6}
-	for i, name := range strings.Fields("HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT " +
-		"CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS") {
+	for i, name := range strings.Fields("HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM " +
+		"STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS") {
 		names[name] = i + 1
 	}
 	return names
