@@ -75,6 +75,7 @@ func (l *listQuery) tableOfWords(words []string) (*table.Table, error) {
 	err := l.callLoopDurable(l.ctx, func(time.Time) {
 		for _, word := range words {
 			if id, err := parseListedJob(word, l.node.Name); err == nil {
+				id.Seq = queue.JobOfNumber(l.queue, id.Seq)
 				if row, _ := l.makeTableRow(id.Seq); row != nil {
 					rows[id.Seq] = row
 				}
@@ -192,7 +193,14 @@ func (l *listQuery) sendWordRows(t *table.Table, word string) error {
 	if err != nil || l.req.GetTasks() || id.Host != l.node.Name {
 		return l.sendSingle(word)
 	}
-	if r := t.Get(id.Seq); r != nil {
+	r := t.Get(id.Seq)
+	if r == nil { // or a task has that number
+		if err := l.loop.CallLoop(l.ctx, func(time.Time) { id.Seq = queue.JobOfNumber(l.queue, id.Seq) }); err != nil {
+			return err
+		}
+		r = t.Get(id.Seq)
+	}
+	if r != nil {
 		if r.IsFinal && !l.req.GetHistory() {
 			return fmt.Errorf("%v: %w", id, roost.Finished)
 		}
@@ -201,8 +209,7 @@ func (l *listQuery) sendWordRows(t *table.Table, word string) error {
 	if !l.req.GetHistory() {
 		return l.mustBeQueued(queue.TaskSelector{Job: id})
 	}
-	r, err := l.history.Row(id.Seq, l.historyFilter())
-	if err != nil {
+	if r, err = l.history.Row(id.Seq, l.historyFilter()); err != nil {
 		return l.mustBeQueued(queue.TaskSelector{Job: id})
 	}
 	return l.sendTableRow(r)

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -116,10 +117,47 @@ func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 	})
 }
 
-// Job returns one job of the history, in a queue of its own, and its events.
+// find returns the record of a job, or of the array whose task has the number. It is nil
+// if there is none.
+func (h *History) find(tx *boltfile.Tx, number uint64) (seq uint64, record []byte) {
+	jobs := tx.Bucket(bucketJobs)
+	if v := jobs.Get(bigEndian(number)); v != nil {
+		return number, v
+	}
+	c := jobs.Cursor()
+	k, _ := c.Seek(bigEndian(number))
+	if k == nil {
+		k, record = c.Last()
+	} else {
+		k, record = c.Prev()
+	}
+	if k == nil {
+		return number, nil
+	}
+	if seq = binary.BigEndian.Uint64(k); number-seq >= numbersOf(record) {
+		return number, nil
+	}
+	return seq, record
+}
+
+// numbersOf is how many numbers the tasks of a record's job take, with its own.
+func numbersOf(record []byte) uint64 {
+	r, err := decodeRecord(record)
+	if err != nil {
+		return 1
+	}
+	admitted, err := queue.DecodeSubmission(r.Snapshot)
+	if err != nil || admitted.Submission == nil || !strings.Contains(admitted.Submission.Ad, roost.AttrSlurm+" = [") {
+		return 1
+	}
+	return queue.NumbersOf(admitted.Submission)
+}
+
+// Job returns one job of the history, in a queue of its own, and its events. It may be
+// named by the number of a task, see queue.LocateTasks.
 func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.JobEvent, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
-		v := tx.Bucket(bucketJobs).Get(bigEndian(seq))
+		_, v := h.find(tx, seq)
 		if v == nil {
 			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
 		}
@@ -184,11 +222,12 @@ func (h *History) LastOf(owner string) (seq uint64, found bool, err error) {
 	return seq, found, err
 }
 
-// LastSeq returns the highest job number in the history, or 0 if it is empty.
+// LastSeq returns the highest number of a job, or of a task, in the history; 0 if it is
+// empty.
 func (h *History) LastSeq() (last uint64) {
 	h.db.View(func(tx *boltfile.Tx) error {
-		if k, _ := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
-			last = binary.BigEndian.Uint64(k)
+		if k, record := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
+			last = binary.BigEndian.Uint64(k) + numbersOf(record) - 1
 		}
 		return nil
 	})

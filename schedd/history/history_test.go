@@ -229,3 +229,43 @@ func TestLast(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbers checks that an ended array of sbatch is found by the numbers of its tasks.
+func TestNumbers(t *testing.T) {
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; Array = true; Slurm = [ ]]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := queue.New("h")
+	h := open(t, t.TempDir())
+	for i, count := range []int{3, 1} {
+		events, ids, _, err := q.SubmitJobs(epoch, queue.CallerIdentity{User: "alice", UID: 1000}, strconv.Itoa(i),
+			[]queue.SubmitSpec{{Ad: ad, Count: count}}, queue.SubmitLimits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(events[0])
+		snapshot, _ := q.Snapshot(ids[0].Seq)
+		if err := h.Add([]JobRecord{{Seq: ids[0].Seq, Key: strconv.Itoa(i), Snapshot: snapshot}}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 && h.LastSeq() != 3 {
+			t.Errorf("the last number is %d", h.LastSeq())
+		}
+	}
+	for number, want := range map[uint64]uint64{1: 1, 2: 1, 3: 1, 4: 4, 5: 0} {
+		past, _, err := h.Job(number)
+		switch {
+		case want == 0:
+			if !errors.Is(err, roost.NotFound) {
+				t.Errorf("%d: %v", number, err)
+			}
+		case err != nil:
+			t.Errorf("%d: %v", number, err)
+		default:
+			if _, there := past.Status(want); !there {
+				t.Errorf("%d is not of job %d", number, want)
+			}
+		}
+	}
+}

@@ -23,10 +23,10 @@ type RowFilter struct {
 	MakeRow func(past *queue.Queue, seq uint64) *table.JobRow // builds the row of a record that has none
 }
 
-// Row returns the row of one job.
+// Row returns the row of one job, or of that whose task has the number.
 func (h *History) Row(seq uint64, w RowFilter) (row *table.JobRow, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
-		record := tx.Bucket(bucketJobs).Get(bigEndian(seq))
+		seq, record := h.find(tx, seq)
 		if record == nil {
 			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
 		}

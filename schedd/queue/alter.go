@@ -217,6 +217,9 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *jobad.SubmitSpec
 	switch {
 	case after.Count < 1 || after.Count > roost.MaxTasks:
 		return fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, after.Count, roost.MaxTasks)
+	case after.Count != before.Count && numberCount(&j.spec.JobSpec, before.Count) > 1:
+		return fmt.Errorf("%w: its tasks have the numbers behind its own, and the next ones are other jobs'; submit "+
+			"another array", roost.Conflict)
 	case after.Count != before.Count && !j.isUntouched():
 		return fmt.Errorf("%w: it has begun, and cannot have another number of tasks", ErrRunning)
 	case len(j.classes) > maxDifferentTasks:

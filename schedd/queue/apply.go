@@ -112,8 +112,8 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 		j.state = make([]roost.TaskState, s.Count)
 	}
 	j.records.Tasks = s.Count
-	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
+	addNumbers(q.jobTable, j)
 	if s.DeferredAdmission {
 		q.deferredJobs[j.seq] = true
 	}
@@ -169,6 +169,7 @@ func (q *Queue) applyPurged(j *job) {
 	}
 	q.stateTotals.add(j, -1)
 	delete(q.jobs, j.seq)
+	removeNumbers(q.jobTable, j)
 	delete(q.deferredJobs, j.seq)
 	delete(q.finalJobs, j.seq)
 	delete(q.policyJobs, j.seq)

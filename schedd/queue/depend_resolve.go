@@ -62,7 +62,7 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 		if err != nil || n < 0 || n >= r.part || !w.Type.Blocks() {
 			return w, false, fmt.Errorf("%w: only an earlier job of the same submission can be meant so", roost.Invalid)
 		}
-		w.Job = r.jobNumber - uint64(r.part-n)
+		w.Job = r.earlier[n].Job
 		return w, true, r.checkIsService(w)
 	}
 	id, err := roost.ParseJobID(job, r.host)
@@ -74,6 +74,9 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 			"queue only: submit it there", roost.Invalid, id.Host)
 	}
 	w.Job = id.Seq
+	if t, ok := taskOfNumber(r.jobTable, id.Seq); ok && r.jobs[id.Seq] == nil {
+		w.Job = t.Job.Seq
+	}
 	if r.jobs[w.Job] == nil || r.jobs[w.Job].isFinal() {
 		return r.resolveEnded(w)
 	}

@@ -458,8 +458,11 @@ func (q *submissionIndex) checkFlow(now time.Time, who CallerIdentity, spec *job
 		}
 		e, err := q.checkSubmission(now, who, &one, &dependencyResolver{jobTable: r.jobTable, caller: who,
 			jobNumber: r.jobNumber, limits: r.limits})
-		if err == nil && e.Submission.Flow != nil {
+		switch {
+		case err == nil && e.Submission.Flow != nil:
 			err = fmt.Errorf("%w: it is a flow itself", roost.Invalid)
+		case err == nil && lastNumber(r.jobTable, &e) != e.Job:
+			err = fmt.Errorf("%w: it is an array of sbatch", roost.Invalid)
 		}
 		if err != nil {
 			return fmt.Errorf("node %s, the jobs of %s: %w", f.Plan.Graph.Name(id), t.Source, err)

@@ -17,6 +17,7 @@ type jobTable struct {
 	host      string
 	lastSeq   uint64 // the highest number that was given to a job
 	jobs      map[uint64]*job
+	numbered  []uint64                // jobs whose tasks have numbers of their own, in order
 	schedules map[uint64]*jobSchedule // by their jobs
 	flows     map[uint64]*jobFlow     // by their jobs
 	runs      map[uint64][]uint64     // those in the queue that schedules made, by the job of the schedule

@@ -88,7 +88,8 @@ func slurmProgram(j *job, a roost.AttemptID) *SlurmProgram {
 	if j.spec.Slurm == nil {
 		return nil
 	}
-	p := &SlurmProgram{SlurmSettings: *j.spec.Slurm, Number: a.Task.Job.Seq, Restarts: max(int(a.Attempt)-1, 0)}
+	p := &SlurmProgram{SlurmSettings: *j.spec.Slurm, Number: taskNumber(j, a.Task.Index),
+		Restarts: max(int(a.Attempt)-1, 0)}
 	p.Append = p.Append || p.Restarts > 0 && j.hasRun() && !p.Truncate
 	return p
 }
@@ -333,6 +334,8 @@ func (m *taskSubstituter) valueOf(name string) string {
 		return m.attempt.Task.Job.String()
 	case "JobSeq":
 		return strconv.FormatUint(m.attempt.Task.Job.Seq, 10)
+	case "TaskNumber":
+		return strconv.FormatUint(taskNumber(m.job, m.attempt.Task.Index), 10)
 	case "JobHost":
 		return m.attempt.Task.Job.Host
 	case "Attempt":

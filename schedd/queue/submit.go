@@ -109,7 +109,7 @@ func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key stri
 	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
 		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{jobTable: q.jobTable, caller: who,
-			jobNumber: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
+			jobNumber: seq + 1, part: part, earlier: events, limits: limits})
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d of the submission: %w", part, err)
@@ -118,6 +118,7 @@ func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key stri
 		}
 		e.Submission.Key, e.Submission.PartIndex, e.Submission.PartCount = key, part, len(specs)
 		events = append(events, e)
+		seq = lastNumber(q.jobTable, &e)
 		ids = append(ids, roost.JobID{Seq: e.Job, Host: q.host})
 		total += specs[part].Count
 	}
@@ -128,6 +129,15 @@ func (q *submissionIndex) SubmitJobs(now time.Time, who CallerIdentity, key stri
 		return nil, nil, false, err
 	}
 	return events, ids, false, nil
+}
+
+// lastNumber is the last number that a new job takes.
+func lastNumber(q *jobTable, e *eventlog.JobEvent) uint64 {
+	p, _, err := q.specs.ReadText(e.Submission.Ad)
+	if err != nil {
+		return e.Job
+	}
+	return e.Job + numberCount(&p.JobSpec, e.Submission.Count) - 1
 }
 
 // checkLogSize refuses a submission that takes more room in the log than it may. Each job

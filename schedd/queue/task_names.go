@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // The tasks of a job are counted from 0 in here, on the wire between daemons and on disk.
@@ -26,6 +27,14 @@ var ErrEndedSubjob = fmt.Errorf("%w, though its array has not", roost.Finished)
 // this queue is left as it was said.
 func (q *jobTable) LocateTasks(t TaskSelector) (TaskSelector, error) {
 	j := q.jobs[t.Job.Seq]
+	if j == nil && len(t.Ranges) == 0 {
+		if task, ok := taskOfNumber(q, t.Job.Seq); ok {
+			t.Job.Seq, j = task.Job.Seq, q.jobs[task.Job.Seq]
+			t.Ranges = []eventlog.IndexRange{{First: task.Index, Last: task.Index + j.tasksPerIndex() - 1}}
+			t.userText = j.indexText(task.Index, task.Index)
+		}
+		return t, nil
+	}
 	if j == nil || len(t.Ranges) == 0 || t.userText != "" {
 		return t, nil
 	}
@@ -207,3 +216,77 @@ func (t TaskSelector) rangeText() string {
 
 // maxWritten bounds how many ranges are written where somebody reads them.
 const maxWritten = 1000
+
+// The tasks of an array of sbatch have numbers of their own, which follow each other from
+// the array's number on. No other job has any of them. Clients of Slurm know tasks by
+// these numbers, and everything else takes them for names of the tasks.
+
+// numberCount is how many numbers a job takes.
+func numberCount(p *jobad.JobSpec, tasks int) uint64 {
+	if p.Slurm == nil || !p.Array {
+		return 1
+	}
+	return uint64(max(tasks/p.TasksPerIndex(), 1))
+}
+
+// NumbersOf is how many numbers a job takes that was submitted so.
+func NumbersOf(s *eventlog.SubmittedJob) uint64 {
+	p, _, err := jobad.NewSpecReader().ReadText(s.Ad)
+	if err != nil {
+		return 1
+	}
+	return numberCount(&p.JobSpec, s.Count)
+}
+
+// addNumbers takes the numbers of a job.
+func addNumbers(q *jobTable, j *job) {
+	count := numberCount(&j.spec.JobSpec, len(j.state))
+	q.lastSeq = max(q.lastSeq, j.seq+count-1)
+	if count == 1 {
+		return
+	}
+	at, there := slices.BinarySearch(q.numbered, j.seq)
+	if !there {
+		q.numbered = slices.Insert(q.numbered, at, j.seq)
+	}
+}
+
+// removeNumbers forgets the numbers of a job that is gone.
+func removeNumbers(q *jobTable, j *job) {
+	if at, there := slices.BinarySearch(q.numbered, j.seq); there {
+		q.numbered = slices.Delete(q.numbered, at, at+1)
+	}
+}
+
+// taskOfNumber is the first task that has a number of its own.
+func taskOfNumber(q *jobTable, number uint64) (t roost.TaskID, ok bool) {
+	at, there := slices.BinarySearch(q.numbered, number)
+	if !there {
+		at--
+	}
+	if at < 0 {
+		return t, false
+	}
+	j := q.jobs[q.numbered[at]]
+	position := number - j.seq
+	if position >= numberCount(&j.spec.JobSpec, len(j.state)) {
+		return t, false
+	}
+	return j.id(q.host).Task(int(position) * j.tasksPerIndex()), true
+}
+
+// JobOfNumber is the job that has a number, or a task with it.
+func JobOfNumber(q *Queue, number uint64) uint64 {
+	if t, ok := taskOfNumber(q.jobTable, number); ok && q.jobs[number] == nil {
+		return t.Job.Seq
+	}
+	return number
+}
+
+// taskNumber is the number of a task, which is that of its job unless it has its own.
+func taskNumber(j *job, task int) uint64 {
+	if numberCount(&j.spec.JobSpec, len(j.state)) == 1 {
+		return j.seq
+	}
+	return j.seq + uint64(task/j.tasksPerIndex())
+}

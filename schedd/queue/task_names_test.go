@@ -116,3 +116,47 @@ func TestEndedSubjob(t *testing.T) {
 		t.Errorf("task 1 is known as %d", st.Task.UserIndex)
 	}
 }
+
+// TestNumbers checks the numbers that tasks of arrays of sbatch have. They follow that of
+// the job and name the tasks, and no other job gets one of them.
+func TestNumbers(t *testing.T) {
+	d := newTestQueue(t)
+	const ofSbatch = "Array = true; Slurm = []; "
+	first := d.submit(1, "Slurm = []")
+	array := d.submit(4, ofSbatch+`ArrayIndexes = "2-8:2"`)
+	plain := d.submit(3, "Array = true")
+	next := d.submit(1, "")
+	if first.Seq != 1 || array.Seq != 2 || plain.Seq != 6 || next.Seq != 7 {
+		t.Fatalf("the jobs have numbers %d, %d, %d, %d", first.Seq, array.Seq, plain.Seq, next.Seq)
+	}
+	for number, want := range map[uint64]string{1: "1.h", 2: "2.h", 3: "2[4].h", 5: "2[8].h", 6: "6.h", 7: "7.h",
+		8: "8.h"} {
+		at, err := d.queue.LocateTasks(TaskSelector{Job: roost.JobID{Seq: number, Host: "h"}})
+		if err != nil || at.String() != want {
+			t.Errorf("%d is %v, %v, want %s", number, at, err, want)
+		}
+	}
+	a := roost.AttemptID{Task: array.Task(2), Attempt: 2}
+	if p, err := d.queue.Program(a); err != nil || p.Slurm.Number != 4 || p.Slurm.Restarts != 1 {
+		t.Errorf("the program is %+v, %v", p.Slurm, err)
+	}
+	if p, err := d.queue.Program(roost.AttemptID{Task: plain.Task(2), Attempt: 1}); err != nil || p.Slurm != nil {
+		t.Errorf("the program of a task of no array of sbatch is %+v, %v", p.Slurm, err)
+	}
+	snapshot, _ := d.queue.Snapshot(array.Seq)
+	again := New("h")
+	if err := again.RestoreSnapshot(snapshot); err != nil || again.LastSeq() != 5 {
+		t.Errorf("after a restart the last number is %d, %v", again.LastSeq(), err)
+	}
+	removed, err := d.queue.RemoveTasks(epoch, alice, TaskSelector{Job: array}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(append(removed, eventlog.JobEvent{Type: eventlog.Purged, Job: array.Seq})...)
+	if at, _ := d.queue.LocateTasks(TaskSelector{Job: roost.JobID{Seq: 3, Host: "h"}}); len(at.Ranges) > 0 {
+		t.Errorf("a task that is gone is %v", at)
+	}
+	if err := d.tryAlter(alice, first, "[ Slurm = [ Signal = 65 ] ]"); !errors.Is(err, roost.Invalid) {
+		t.Errorf("a signal that there is not: %v", err)
+	}
+}

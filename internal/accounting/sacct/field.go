@@ -40,6 +40,7 @@ type Part struct {
 	HasSteps bool   // steps have rows of their own, as in Slurm
 	Step     string // of the step that the row is about; empty: of the job
 	Indexes  string // of tasks that share the row, as "[3-7]"; empty: it is one
+	Number   uint64 // of the task, where it has one of its own; 0: that of its job
 }
 
 // hides reports whether a row has no value of a field because another row has it.

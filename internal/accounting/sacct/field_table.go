@@ -138,7 +138,7 @@ func EndTime(r *accounting.AttemptRecord) accounting.Millis {
 }
 
 func appendJobNumber(w *rowWriter, b []byte, r *attemptRecord) []byte {
-	return w.appendStep(strconv.AppendUint(b, r.Job.Seq, 10))
+	return w.appendStep(strconv.AppendUint(b, cmp.Or(w.part.Number, r.Job.Seq), 10))
 }
 
 // appendStep appends the step that a row is about to an id.

@@ -42,7 +42,7 @@ func nameFields() []Field {
 	return []Field{
 		{'i', "jobarrayid", "JOBID", of((*Job).ID)},
 		{'A', "jobid", "JOBID", of((*Job).RawID)},
-		{'F', "arrayjobid", "ARRAY_JOB_ID", of((*Job).RawID)},
+		{'F', "arrayjobid", "ARRAY_JOB_ID", of((*Job).ArrayID)},
 		{'K', "arraytaskid", "ARRAY_TASK_ID", of(arrayIndex)},
 		{'j', "name jobname", "NAME", of(jobName)},
 		{'u', "username user", "USER", of((*Job).GetOwner)},

@@ -272,8 +272,29 @@ func (j *Job) indexText(most int) string {
 	return "[" + list + "]"
 }
 
-// RawID is the number by which the job is known where ids are plain numbers.
-func (j *Job) RawID() string { return strconv.FormatUint(j.Number, 10) }
+// RawID is the number of the job, or of the task of an array, where ids are plain
+// numbers.
+func (j *Job) RawID() string { return strconv.FormatUint(j.RawNumber(), 10) }
+
+// RawNumber is that number. The tasks of an array of sbatch have those that follow the
+// array's; others have none of their own.
+func (j *Job) RawNumber() uint64 {
+	if _, ok := j.Ad.Sub(roost.AttrSlurm); !ok || !j.IsTask {
+		return j.Number
+	}
+	position := uint64(j.GetIndex())
+	if text, ok := j.Ad.Str(roost.AttrArrayIndex); ok {
+		if indexes, err := roost.ParseArrayIndexes(text); err == nil {
+			if task, ok := indexes.TaskOf(int(j.GetIndex())); ok {
+				position = uint64(task)
+			}
+		}
+	}
+	return j.Number + position
+}
+
+// ArrayID is the number of the array that the job is a part of, or its own.
+func (j *Job) ArrayID() string { return strconv.FormatUint(j.Number, 10) }
 
 // Partition is the queue of the job.
 func (j *Job) Partition() string { return cmp.Or(j.GetQueue(), roost.DefaultQueueName) }
@@ -401,8 +422,9 @@ func (j *Job) path(attribute string) string {
 	if j.IsTask {
 		index = j.Indexes
 	}
-	text = strings.NewReplacer("$(Cluster)", j.RawID(), "$(ClusterId)", j.RawID(), "$(JobId)", j.RawID(),
-		"$(JobSeq)", j.RawID(),
+	number := j.ArrayID()
+	text = strings.NewReplacer("$(Cluster)", number, "$(ClusterId)", number, "$(JobId)", number,
+		"$(JobSeq)", number, "$(TaskNumber)", j.RawID(), "$(TaskIndex)", index,
 		"$(Process)", index, "$(ProcId)", index, "$(ArrayIndex)", index).Replace(text)
 	if dir := j.WorkDir(); !strings.HasPrefix(text, "/") && dir != "" {
 		text = dir + "/" + text
@@ -446,5 +468,5 @@ func (j *Job) Dependency() string {
 func Attributes() []string {
 	return []string{roost.AttrWalltime, roost.AttrMaxRunning, roost.AttrGroup, roost.AttrIwd, roost.AttrCmd,
 		roost.AttrOut, roost.AttrErr, roost.AttrIn, roost.AttrRerunnable, roost.AttrOwnerUID, roost.AttrOwnerGID,
-		roost.AttrUnixGroup, roost.AttrRequirements, roost.AttrStartAfter, roost.AttrSubmitHost}
+		roost.AttrUnixGroup, roost.AttrSlurm, roost.AttrArrayIndex, roost.AttrStartAfter, roost.AttrSubmitHost}
 }

@@ -126,7 +126,7 @@ func (j *Job) Document(c *Clock) any {
 		Cluster: j.Host, Command: j.Command(), CPUs: set(j.CPUs()), CPUsPerTask: set(j.nodeCPUs()),
 		CurrentDir: j.WorkDir(), Dependency: j.Dependency(), EligibleTime: unixTime(j.eligible()),
 		EndTime: unixTime(j.End()), GroupID: gid, GroupName: adText(j, roost.AttrUnixGroup), HetJobID: set(0),
-		Hold: strings.HasPrefix(j.Reason(), "JobHeld"), JobID: j.Number, JobState: []string{j.State},
+		Hold: strings.HasPrefix(j.Reason(), "JobHeld"), JobID: j.RawNumber(), JobState: []string{j.State},
 		MemoryPerNode: set(megabytes(j.nodeMemory())), Name: j.GetName(), Nodes: j.NodeList(),
 		NodeCount: set(int64(j.NodeCount())), Partition: j.Partition(), Priority: set(j.Priority()), QOS: "normal",
 		Requeue: requeues(j) == 1, RestartCount: j.restarts(), StandardError: j.StdErr(), StandardInput: j.StdIn(),

@@ -22,7 +22,7 @@ func (j *Job) Show(c *Clock, oneLine bool) string {
 func (j *Job) showLines(c *Clock) []string {
 	head := "JobId=" + j.RawID()
 	if j.IsArray {
-		head += fmt.Sprintf(" ArrayJobId=%s ArrayTaskId=%s", j.RawID(), strings.Trim(j.indexText(0), "[]"))
+		head += fmt.Sprintf(" ArrayJobId=%s ArrayTaskId=%s", j.ArrayID(), strings.Trim(j.indexText(0), "[]"))
 	}
 	limit := "UNLIMITED"
 	if j.Limit() != 0 {

@@ -41,8 +41,8 @@ func (s *submission) setEnvironment(ad *classad.Ad) {
 			put(name, jobspec.EscapeLiteral(value))
 		}
 	}
-	put("SLURM_JOB_ID", jobNumber)
-	put("SLURM_JOBID", jobNumber)
+	put("SLURM_JOB_ID", taskNumber)
+	put("SLURM_JOBID", taskNumber)
 	text("SLURM_JOB_NAME", s.Name)
 	text("SLURM_JOB_USER", s.caller.User)
 	text("SLURM_SUBMIT_DIR", s.caller.Dir)

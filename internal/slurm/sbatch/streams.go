@@ -11,6 +11,9 @@ import (
 // jobNumber is the reference to the job's number in texts of its ad.
 const jobNumber = "$(JobSeq)"
 
+// taskNumber is the reference to the number of the job, or of the array's task.
+const taskNumber = "$(TaskNumber)"
+
 // arrayIndex is the reference to the index of an array's task; empty: there is no array.
 func (s *submission) arrayIndex() string {
 	switch {
@@ -32,10 +35,7 @@ func (s *submission) expand(pattern string) (string, error) {
 		return jobspec.EscapeLiteral(s.absolute(s.cwd, strings.ReplaceAll(pattern, `\`, ""))), nil
 	}
 	index := s.arrayIndex()
-	own := jobNumber
-	if index != "" {
-		own += "_" + index
-	} else {
+	if index == "" {
 		index = noIndex
 	}
 	if !strings.HasPrefix(pattern, "/") {
@@ -55,7 +55,7 @@ func (s *submission) expand(pattern string) (string, error) {
 		case '%':
 			b.WriteByte('%')
 		case 'j', 'J':
-			b.WriteString(own)
+			b.WriteString(taskNumber)
 		case 'A':
 			b.WriteString(jobNumber)
 		case 'a':

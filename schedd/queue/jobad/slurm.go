@@ -41,6 +41,9 @@ func (r *adReader) slurmSettings() *SlurmSettings {
 		r.fail(roost.AttrSlurm, "an ad is wanted")
 		return nil
 	}
+	if r.has(roost.AttrSchedule) || r.boolean(roost.AttrIsFlow, false) {
+		r.fail(roost.AttrSlurm, "neither a schedule nor a flow is a job of sbatch")
+	}
 	own := adReader{ad: ad}
 	s := &SlurmSettings{Signal: uint32(own.number(SlurmSignal, 0, 0, maxSignal)),
 		Before:     time.Duration(own.number(SlurmSignalBefore, 0, 0, maxSignalBefore)) * time.Second,

@@ -74,7 +74,15 @@ func splitIDs(text string) (ids []string) {
 
 // includes reports whether a job is what the id names, or a part of it.
 func (id jobID) includes(j *records.Job) bool {
-	return id.number == j.Number && (len(id.indexes) == 0 || j.IsTask && slices.Contains(id.indexes, j.Indexes))
+	if id.number != j.Number {
+		return len(id.indexes) == 0 && j.IsTask && id.number == j.RawNumber()
+	}
+	return len(id.indexes) == 0 || j.IsTask && slices.Contains(id.indexes, j.Indexes)
+}
+
+// namesTask reports whether the id may name a task of an array.
+func (id jobID) namesTask(array uint64, s *scheddapi.JobStatus) bool {
+	return len(id.indexes) > 0 || id.number > array && id.number-array < uint64(s.GetTasks())
 }
 
 // jobQuery is which jobs are asked for.
@@ -119,6 +127,7 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 	jobs := make([]*records.Job, 0, len(rows))
 	tasks, adTexts := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, History: q.ended},
 		map[uint64]string{}
+	byIndex := false
 	for _, s := range rows {
 		switch {
 		case s.GetRefused() != nil:
@@ -131,14 +140,16 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 		if s.GetRemaining() != "" && !q.each {
 			jobs = append(jobs, records.NewJob(s))
 		}
-		if q.needsTasks(s) {
-			number := records.NewJob(s).Number
+		number := records.NewJob(s).Number
+		named := slices.ContainsFunc(q.ids, func(id jobID) bool { return id.namesTask(number, s) })
+		byIndex = byIndex || named
+		if named || q.needsTasks(s) {
 			adTexts[number] = s.GetAd()
 			tasks.Selection.Selectors = append(tasks.Selection.Selectors, strconv.FormatUint(number, 10))
 		}
 	}
 	if len(tasks.Selection.Selectors) > 0 {
-		more, err := q.findTasks(c, node, tasks, adTexts)
+		more, err := q.findTasks(c, node, tasks, adTexts, byIndex)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +168,7 @@ func (q *jobQuery) needsTasks(s *scheddapi.JobStatus) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(q.ids, func(id jobID) bool { return len(id.indexes) > 0 })
+	return false
 }
 
 // activeStates are the states of tasks that have a machine.
@@ -168,8 +179,7 @@ func activeStates() []string {
 
 // findTasks asks for the tasks of arrays, whose ads are known.
 func (q *jobQuery) findTasks(c *frame.Invocation, node string, req *scheddapi.QueryRequest,
-	adTexts map[uint64]string) (jobs []*records.Job, err error) {
-	byIndex := slices.ContainsFunc(q.ids, func(id jobID) bool { return len(id.indexes) > 0 })
+	adTexts map[uint64]string, byIndex bool) (jobs []*records.Job, err error) {
 	if req.Selection.States = activeStates(); q.ended {
 		req.Selection.States = append(req.Selection.States, roost.Completed.String(), roost.Removed.String())
 	}

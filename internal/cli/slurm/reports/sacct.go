@@ -231,9 +231,9 @@ func (l *sacctList) print(j *records.Job) error {
 		return nil
 	}
 	row := attemptOf(j)
-	part := sacct.Part{HasSteps: true}
+	part := sacct.Part{HasSteps: true, Number: j.RawNumber()}
 	if j.IsArray && !j.IsTask {
-		part.Indexes = strings.TrimPrefix(j.ID(), j.RawID()+"_")
+		part.Indexes = strings.TrimPrefix(j.ID(), j.ArrayID()+"_")
 	}
 	step := l.wantedStep(j)
 	if step == "" {
