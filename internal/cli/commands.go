@@ -58,6 +58,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("web", frame.GroupSee, "log in to the pages of the pool"),
 		nodeEntry("pause", frame.GroupOwner, "keep the pool off your machine"),
 		nodeEntry("mine", frame.GroupOwner, "what the pool does on your machine"),
+		nodeEntry("pilots", frame.GroupChange, "get machines for your tasks from other batch systems"),
 		nodeEntry("session-agent", frame.GroupOwner, "tell the guard of this machine that you are there"),
 		frame.Entry("names", names.NamesCommand), frame.Entry("proxy", names.ProxyCommand),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/node"
 	"github.com/roost-batch/roost/internal/cli/owner"
+	"github.com/roost-batch/roost/internal/cli/pilots"
 )
 
 // Commands returns the commands that roost-node runs itself.
@@ -25,6 +26,6 @@ func Commands() []*frame.Command {
 		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
-		node.InstallCommand(),
+		node.InstallCommand(), pilots.Command(),
 	}, daemons.Commands()...)
 }

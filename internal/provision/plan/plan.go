@@ -245,8 +245,6 @@ func (c *planning) closedGate(p *Provider) string {
 		return fmt.Sprintf("submit %d in a row was refused (%s); the next try is in %s", h.Refusals, h.LastError,
 			provider.SpanText(h.retryTime().Sub(c.now)))
 	case unproven == 0:
-	case h.Refusals > 0:
-		return "the last submit was refused, and this one has to prove itself first"
 	case h.EarlyDeaths > 0:
 		return fmt.Sprintf("the last allocation was of no use (%s), and the next has to prove itself first",
 			h.LastError)

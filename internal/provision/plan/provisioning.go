@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -62,22 +63,24 @@ func (v *Provisioning) SetProviders(settings []provider.Settings) {
 		if p == nil {
 			p = &Provider{}
 		}
-		p.Settings = s
-		if p.History.Leaving {
-			p.History.Leaving = false
+		if !reflect.DeepEqual(p.Settings, s) || p.History.Leaving {
 			v.Changed.Providers[s.Name] = true
 		}
+		p.Settings, p.History.Leaving = s, false
 		next = append(next, p)
 	}
 	for _, p := range v.Providers {
 		if slices.Contains(next, p) {
 			continue
 		}
-		if len(v.Of(p.Name, (*Allocation).isAlive)) > 0 {
-			p.History.Leaving = true
+		gone := len(v.Of(p.Name, (*Allocation).isAlive)) == 0
+		if !gone {
 			next = append(next, p)
 		}
-		v.Changed.Providers[p.Name] = true
+		if gone || !p.History.Leaving {
+			v.Changed.Providers[p.Name] = true
+		}
+		p.History.Leaving = true
 	}
 	v.Providers = next
 }
@@ -359,6 +362,8 @@ func (v *Provisioning) NotFound(key, text string, now time.Time) {
 	case a == nil || a.OuterID != "" || a.Live > 0:
 	case a.State == Submitting && !a.CancelAt.IsZero():
 		a.end(now, Cancelled, a.Reason)
+	case a.State == Submitting && a.OuterText == "": // no program has answered, as none has run
+		a.end(now, Cancelled, "the provisioner ended before it was submitted")
 	case a.State == Submitting:
 		v.SubmitRefused(key, text, now)
 	default:
