@@ -64,7 +64,7 @@ func settingFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "program", Usage: "add: the `PATH` of roost there"},
 		&ucli.StringFlag{Name: "before", Usage: "add: a shell `LINE` before the pilot, as in 'module load gcc'"},
 		&ucli.StringFlag{Name: "after", Usage: "add: a shell `LINE` after it"},
-		&ucli.StringFlag{Name: "submit", Usage: "add, kind command: the `LINE` that submits; see roost-pilots.hcl(5)"},
+		&ucli.StringFlag{Name: "submit", Usage: "add, kind command: the `LINE` that submits; see roost-pilots(5)"},
 		&ucli.StringFlag{Name: "status", Usage: "add, kind command: the `LINE` that says how jobs do"},
 		&ucli.StringFlag{Name: "cancel", Usage: "add, kind command: the `LINE` that cancels"},
 		&ucli.StringFlag{Name: "facts", Usage: "add, kind command: the `LINE` that finds a job"},

@@ -12,7 +12,7 @@ import (
 )
 
 // command is an outer system behind four programs of the user. Each reads one JSON
-// document from its standard input and prints one; roost-pilots.hcl(5) describes them.
+// document from its standard input and prints one; roost-pilots(5) describes them.
 type command struct {
 	Shell
 	options  []string
