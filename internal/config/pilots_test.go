@@ -19,8 +19,9 @@ import (
 func fullProvider() provider.Settings {
 	s := provider.Settings{Name: "uni", Kind: provider.Command, Walltime: 12 * time.Hour, Margin: time.Minute,
 		Wait: time.Second, Idle: time.Hour, FirstTask: 2 * time.Hour, JoinWithin: time.Minute, NodesEach: 2,
-		MaxPilots: 9, MaxQueued: 3, MaxNodeHours: 99.5, WithoutWalltime: true, Owners: []string{"ada"}, Options: []string{"-A", "x y"},
-		Via: []string{"ssh", "h"}, Wrap: []string{"env"}, Directory: "/d", Program: "/p", Before: "a\nb",
+		MaxPilots: 9, MaxQueued: 3, MaxNodeHours: 99.5, WithoutWalltime: true, Owners: []string{"ada"},
+		Options: []string{"-A", "x y"},
+		Via:     []string{"ssh", "h"}, Wrap: []string{"env"}, Directory: "/d", Program: "/p", Before: "a\nb",
 		After: "c", Programs: map[string][]string{}}
 	s.Node.Resources = roost.Resources{CPU: 2500, Memory: roost.GiB, Disk: roost.TiB, GPUs: 2}
 	for _, verb := range provider.CommandVerbs() {
