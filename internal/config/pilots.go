@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -171,12 +172,15 @@ func PilotProviderText(v *provider.Settings) string {
 	file := fileWriter{&blockText{}}
 	b := file.writeBlock("provider", v.Name)
 	b.writeText("kind", string(v.Kind))
-	b.writeDuration("walltime", v.Walltime)
-	b.writeDuration("margin", v.Margin)
-	b.writeDuration("wait", v.Wait)
-	b.writeDuration("idle", v.Idle)
-	b.writeDuration("first_task", v.FirstTask)
-	b.writeDuration("join_within", v.JoinWithin)
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"walltime", v.Walltime}, {"margin", v.Margin}, {"wait", v.Wait}, {"idle", v.Idle}, {"first_task", v.FirstTask},
+		{"join_within", v.JoinWithin}} {
+		if d.value > 0 {
+			b.writeText(d.name, provider.SpanText(d.value))
+		}
+	}
 	for _, n := range []struct {
 		name  string
 		value int

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/provision/driver"
 	"github.com/roost-batch/roost/internal/provision/plan"
 	"github.com/roost-batch/roost/internal/provision/provider"
@@ -61,8 +62,15 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 		program = "roost"
 	}
 	words = append(words, program, "pilot", "--token-file", dir+"/"+tokenFile(a.Key), "--walltime",
-		fmt.Sprintf("%ds", int(a.Walltime.Seconds())), "--idle", fmt.Sprintf("%ds", int(s.Idle.Seconds())),
+		fmt.Sprintf("%ds", int(a.Walltime.Seconds())), "--margin", fmt.Sprintf("%ds", int(s.Margin.Seconds())),
+		"--idle", fmt.Sprintf("%ds", int(s.Idle.Seconds())), "--first-idle", fmt.Sprintf("%ds", int(s.FirstTask.Seconds())),
 		"--key", a.Key, "--provider", s.Name)
+	if cpus := s.Node.Resources.CPU; cpus > 0 { // no more than was asked for
+		words = append(words, "--cpus", cpus.String())
+	}
+	if memory := s.Node.Resources.Memory; memory > 0 {
+		words = append(words, "--memory", fmt.Sprintf("%dMiB", memory/roost.MiB))
+	}
 	for i, w := range words {
 		words[i] = driver.QuotePath(w)
 	}

@@ -46,6 +46,9 @@ func TrySubmit(s *provider.Settings) error {
 	shell := driver.Shell{Via: s.Via}
 	shell.RemoveFiles(ctx, w.dir, allocationFiles(key)...)
 	if err != nil {
+		if !errors.Is(err, roost.Unavailable) {
+			err = fmt.Errorf("%w: %w", roost.BadConfig, err)
+		}
 		return fmt.Errorf("provider %s: the outer system does not take its jobs: %w", s.Name, err)
 	}
 	return nil

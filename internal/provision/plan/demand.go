@@ -29,7 +29,7 @@ type Pilot struct {
 	Name  string
 	Key   string // of its allocation
 	Host  string // in the outer system
-	Until time.Time
+	Until time.Time // when it is gone, the margin before its allocation ends
 	Ad    *classad.Ad
 }
 

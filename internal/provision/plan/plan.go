@@ -307,21 +307,23 @@ func (c *planning) submitSome(p *Provider, list []neededAllocation, allowed int,
 		c.wake(next)
 		now = 0
 	}
+	before := slices.Clone(c.left)
+	c.takeFirst(p, list, allowed, wanted)
 	if now > 0 {
 		if allowed > now {
 			c.wake(c.now.Add(submitInterval))
 		}
-		c.result.Decisions = append(c.result.Decisions, c.submitDecision(p, list))
+		c.result.Decisions = append(c.result.Decisions, c.submitDecision(p, list[0], before))
 	}
-	c.takeFirst(p, list, allowed, wanted)
 }
 
-func (c *planning) submitDecision(p *Provider, list []neededAllocation) Decision {
-	need := list[0]
+// submitDecision orders a submit. Before is what was left of the demand before all that
+// is needed was placed.
+func (c *planning) submitDecision(p *Provider, need neededAllocation, before []int) Decision {
 	d := Decision{Provider: p.Name, Action: Submit, Nodes: need.nodes, Walltime: p.Walltime}
 	units, oldest := 0, -1
-	for i, n := range c.left {
-		if n > 0 && p.FitsTime(c.demand[i].Walltime, p.Walltime) {
+	for i := range c.left {
+		if n := before[i] - c.left[i]; n > 0 {
 			units += n
 			if oldest < 0 || c.demand[i].Since.Before(c.demand[oldest].Since) {
 				oldest = i

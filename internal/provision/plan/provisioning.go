@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost/internal/mutant"
@@ -164,6 +165,7 @@ func (v *Provisioning) SubmitRefused(key, text string, now time.Time) {
 	if a == nil || a.State != Submitting {
 		return
 	}
+	text = oneLine(text)
 	a.end(now, Refused, text)
 	v.changeHistory(a).noteRefusal(now, text)
 }
@@ -177,8 +179,13 @@ func (v *Provisioning) SubmitUnanswered(key, text string, now time.Time) {
 	case mutant.Active(mutant.UnansweredForgotten):
 		v.SubmitRefused(key, text, now)
 	default:
-		a.OuterText = text
+		a.OuterText = oneLine(text)
 	}
+}
+
+// oneLine is a message of a program on one line.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // OuterState is what an outer system says of a job.
@@ -251,7 +258,7 @@ func since(start, asked, now time.Time) time.Time {
 // StatusFailed notes that a status query was not answered. That changes nothing else.
 func (v *Provisioning) StatusFailed(name, text string, now time.Time) {
 	if p := v.Provider(name); p != nil {
-		p.History.StatusAt = now
+		p.History.StatusAt, text = now, oneLine(text)
 		if p.History.StatusError != text {
 			p.History.StatusError = text
 			v.Changed.Providers[name] = true

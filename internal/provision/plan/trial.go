@@ -86,7 +86,7 @@ func (t *trialPlacement) takePilots(pilots []Pilot, settings func(key string) *p
 		machines := byLeft[left]
 		slices.SortFunc(machines, func(a, b *match.Machine) int { return compareNames(a.Name, b.Name) })
 		t.take(t.place(machines, func(i int) int {
-			if !owner[left].FitsTime(t.demand[i].Walltime, left) {
+			if !owner[left].FitsTime(t.demand[i].Walltime, left+owner[left].Margin) { // Until is before the margin
 				return 0
 			}
 			return t.left[i]
