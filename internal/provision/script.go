@@ -63,8 +63,8 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 	}
 	words = append(words, program, "pilot", "--token-file", dir+"/"+tokenFile(a.Key), "--walltime",
 		fmt.Sprintf("%ds", int(a.Walltime.Seconds())), "--margin", fmt.Sprintf("%ds", int(s.Margin.Seconds())),
-		"--idle", fmt.Sprintf("%ds", int(s.Idle.Seconds())), "--first-idle", fmt.Sprintf("%ds", int(s.FirstTask.Seconds())),
-		"--key", a.Key, "--provider", s.Name)
+		"--idle", fmt.Sprintf("%ds", int(s.Idle.Seconds())), "--first-idle",
+		fmt.Sprintf("%ds", int(s.FirstTask.Seconds())), "--key", a.Key, "--provider", s.Name)
 	if cpus := s.Node.Resources.CPU; cpus > 0 { // no more than was asked for
 		words = append(words, "--cpus", cpus.String())
 	}

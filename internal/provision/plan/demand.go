@@ -27,8 +27,8 @@ type Demand struct {
 // Pilot is a pilot of the user that is in the pool.
 type Pilot struct {
 	Name  string
-	Key   string // of its allocation
-	Host  string // in the outer system
+	Key   string    // of its allocation
+	Host  string    // in the outer system
 	Until time.Time // when it is gone, the margin before its allocation ends
 	Ad    *classad.Ad
 }
