@@ -479,6 +479,15 @@ const (
 	AttrScaleEvery   = "Every"
 )
 
+// Attributes of the ad of a pilot.
+const (
+	AttrPilotOwner    = "PilotOwner"    // whose tasks it runs, as PilotOwner.String
+	AttrPilotUntil    = "PilotUntil"    // unix seconds of the authority's clock: when it is gone; absent: unknown
+	AttrPilotProvider = "PilotProvider" // the provider whose allocation it is in
+	AttrPilotKey      = "PilotKey"      // of the allocation
+	AttrPilotHost     = "PilotHost"     // the name that the machine has there
+)
+
 // Attributes of the ad AttrVerticalAutoscale, beside AttrScaleEvery. Times are seconds.
 const (
 	AttrMinCpus    = "MinCpus"   // cores

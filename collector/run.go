@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -73,6 +74,7 @@ func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners [
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCollectorServer(server, s)
+	wire.RegisterRelayServer(server, relay.NewServer(s.storeLoop.log))
 
 	var running sync.WaitGroup
 	running.Go(func() { s.storeLoop.run(ctx) })

@@ -77,6 +77,9 @@ func (s *grpcService) applyUpdate(ctx context.Context, caller peer.Peer,
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name,
 			roost.PermissionDenied, caller.Name)
 	}
+	if err := checkPilotAd(caller, u); err != nil {
+		return outcome, err
+	}
 	if derr := s.storeLoop.runInLoop(ctx, func() {
 		if serial, ok := s.storeLoop.store.NodeWithSameName(u.Node); ok && s.isRevoked != nil && s.isRevoked(serial) {
 			s.storeLoop.store.ReleaseName(u.Node)
@@ -97,13 +100,48 @@ func (s *grpcService) applyUpdate(ctx context.Context, caller peer.Peer,
 func mayAdvertiseType(p peer.Peer, adType string) bool {
 	switch adType {
 	case "Machine":
-		return p.Plays(peer.Startd)
+		return p.Plays(peer.Startd) || p.Plays(peer.Pilot)
 	case "Negotiator":
 		return p.Plays(peer.Negotiator)
 	case "Scheduler":
 		return p.Plays(peer.Schedd)
 	}
 	return p.Local
+}
+
+// checkPilotAd checks the ad of a pilot, which is a machine that a user has brought: it
+// says whose tasks it runs, as its certificate does, and asks for no others.
+func checkPilotAd(p peer.Peer, u adstore.AdUpdate) error {
+	if p.Local || !p.Plays(peer.Pilot) || u.Ad == "" {
+		return nil
+	}
+	owner, err := roost.ParsePilotOwner(p.Owner)
+	if err != nil {
+		return fmt.Errorf("ad of %s: the certificate: %w", u.Name, err)
+	}
+	ad, err := classad.Parse(u.Ad)
+	if err != nil {
+		return fmt.Errorf("ad of %s: %w", u.Name, err)
+	}
+	wanted := classad.New()
+	if err := wanted.SetExpr(roost.AttrRequirements, owner.Requirements()); err != nil {
+		return fmt.Errorf("ad of %s: %w", u.Name, err)
+	}
+	said, _ := ad.Str(roost.AttrPilotOwner)
+	if said != owner.String() || exprText(ad) != exprText(wanted) {
+		return fmt.Errorf("ad of %s: %w: it is a pilot of %s, and its ad asks for tasks of others", u.Name,
+			roost.PermissionDenied, owner)
+	}
+	return nil
+}
+
+// exprText returns the text of the Requirements of an ad.
+func exprText(ad *classad.Ad) string {
+	expr, ok := ad.Lookup(roost.AttrRequirements)
+	if !ok {
+		return ""
+	}
+	return expr.String()
 }
 
 // mayAdvertiseName reports whether a peer may advertise under a name. A node may use its

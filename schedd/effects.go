@@ -97,6 +97,13 @@ func (s *Schedd) requestClaim(c *dispatch.Claim) {
 			dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: dispatch.UnwantedClaim})
 		return
 	}
+	if p := s.peers[c.Node]; p != nil {
+		if why := p.session.refusesOwner(r.Owner, s.node.Name); why != "" {
+			s.log.Warn("no claim was asked for", "node", c.Node, "owner", r.Owner, "why", why)
+			s.dispatch.ClaimAnswered(s.clock.boot, c.Node, dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: why})
+			return
+		}
+	}
 	m := s.claimRequest(c, r)
 	s.sendTo(c.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: m}})
 	s.attackGrant(c.Node, m)

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
@@ -162,6 +163,9 @@ func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, star
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
 		peers:   make(map[string]*nodeConn),
 		pending: &commitBatch{},
+	}
+	if identity != nil { // the machines that nobody can dial
+		identity.DialRelay = relay.NewDialer(identity).Dial
 	}
 	s.metrics = loopMetrics{metrics.NewSchedd(nil, ""), metrics.NewUsers(nil), s}
 	return s

@@ -25,6 +25,7 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 	if d := n.welcome.GetFileSystemDomain(); d != "" {
 		s.transfers.SetDomain(n.node, d)
 	}
+	noteNodeEnd(s, n)
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
@@ -57,6 +58,16 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 			s.sendHostFiles(a)
 		}
 	}
+}
+
+// noteNodeEnd takes in how long a pilot still lives. A node that was silent for longer
+// than that is not asked.
+func noteNodeEnd(s *Schedd, n sessionOpened) {
+	end := roost.BootTime(0)
+	if left := n.welcome.GetLeftNs(); left != 0 {
+		end = s.clock.boot + roost.BootTime(max(left, 1))
+	}
+	dispatch.SetNodeEnd(s.dispatch, n.node, end)
 }
 
 func (s *Schedd) onSessionClosed(n sessionClosed) {

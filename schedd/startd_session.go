@@ -75,7 +75,8 @@ type nodeConn struct {
 // comparison with what the node has. So every message is put on the session that was the
 // present one when it was decided.
 type startdSession struct {
-	out *sendqueue.Queue[*wire.ToStartd]
+	pilotOwner roost.PilotOwner // from the certificate of a pilot; zero: it is none
+	out        *sendqueue.Queue[*wire.ToStartd]
 	// for the bytes that the loop has not taken in yet; nil: the loop takes in each
 	// message at once
 	byteBudget *semaphore.Weighted
@@ -154,6 +155,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		return err
 	}
 	now := newSession()
+	now.pilotOwner = pilotOwnerOf(stream.Context())
 	now.out.Limit(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
 		return proto.Size(m)
 	}, func() { end(errOverfull) })
@@ -177,6 +179,29 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	<-writer
 	s.postEvent(s.daemonContext, sessionClosed{p.Name, now, err})
 	return err
+}
+
+// pilotOwnerOf returns whose tasks a machine runs, if it is a pilot: its certificate says
+// so, whatever its ad does.
+func pilotOwnerOf(ctx context.Context) roost.PilotOwner {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Local || !p.Plays(peer.Pilot) || p.Plays(peer.Startd) {
+		return roost.PilotOwner{}
+	}
+	owner, err := roost.ParsePilotOwner(p.Owner)
+	if err != nil { // it runs nobody's
+		return roost.PilotOwner{User: "@"}
+	}
+	return owner
+}
+
+// refusesOwner returns why a user's tasks are not sent to the machine of a session, ""
+// where they are.
+func (c *startdSession) refusesOwner(user, schedd string) string {
+	if c == nil || c.pilotOwner == (roost.PilotOwner{}) || c.pilotOwner.Admits(user, schedd) {
+		return ""
+	}
+	return "it is a pilot of " + c.pilotOwner.String()
 }
 
 // greetingMessage is the first message of a session.

@@ -86,6 +86,10 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 	expressions := [][2]string{
 		{roost.AttrStart, start}, {roost.AttrRank, cmp.Or(own.Rank, "0")}, {roost.AttrRequirements, roost.AttrStart},
 	}
+	if p := own.Pilot; p != nil {
+		expressions[2][1] = p.Owner.Requirements()
+		describePilot(ad, p)
+	}
 	for _, attr := range slices.Sorted(maps.Keys(own.Attributes)) {
 		expressions = append(expressions, [2]string{attr, own.Attributes[attr]})
 	}
@@ -95,6 +99,20 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 		}
 	}
 	return ad, nil
+}
+
+// describePilot says in the ad of a pilot whose it is, and how long.
+func describePilot(ad *classad.Ad, p *config.PilotSettings) {
+	ad.SetString(roost.AttrPilotOwner, p.Owner.String())
+	if !p.PoolUntil.IsZero() {
+		ad.SetInt(roost.AttrPilotUntil, p.PoolUntil.Unix())
+	}
+	for name, text := range map[string]string{roost.AttrPilotProvider: p.Provider, roost.AttrPilotKey: p.Key,
+		roost.AttrPilotHost: p.Host} {
+		if text != "" {
+			ad.SetString(name, text)
+		}
+	}
 }
 
 // architecture is HTCondor's word for the machine's architecture.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -166,7 +168,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 func (m *startdHost) listen() ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, addr := range m.config.Listen {
-		listener, err := rpc.Listen(addr, 0o600)
+		listener, err := m.listenAt(addr)
 		if err != nil {
 			closeAll(listeners)
 			return nil, fmt.Errorf("startd %s: %w", m.config.Name, err)
@@ -174,6 +176,19 @@ func (m *startdHost) listen() ([]net.Listener, error) {
 		listeners = append(listeners, listener)
 	}
 	return listeners, nil
+}
+
+// listenAt listens on an address, which may be that of relays.
+func (m *startdHost) listenAt(addr string) (net.Listener, error) {
+	target, behindRelay := strings.CutPrefix(addr, rpc.RelayPrefix)
+	switch {
+	case !behindRelay:
+		return rpc.Listen(addr, 0o600)
+	case m.identity == nil:
+		return nil, fmt.Errorf("listen on %s: %w: the node has no certificate: it has to join the pool first", addr,
+			roost.BadConfig)
+	}
+	return relay.Listen(target, m.identity, m.log)
 }
 
 func closeAll(listeners []net.Listener) {
@@ -283,6 +298,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	probing, stopProbing := context.WithCancel(context.WithoutCancel(ctx)) // tasks that leave say so at the end
 	running.Go(func() { m.runProber(probing) })
 	running.Go(func() { l.run(ctx); stopProbing(); server.Stop() })
+	running.Go(func() { m.watchPilot(ctx, cancel) })
 	running.Go(func() { m.meters.WatchUsage(ctx, m) })
 	running.Go(func() { m.meters.WatchDisks(ctx) })
 	running.Go(func() { m.meters.WatchOutput(ctx) })

@@ -1,9 +1,12 @@
 package startd
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/attack"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
@@ -42,7 +45,7 @@ func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 		}
 		s.queue.Put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
 			Node: name, BootId: l.host.boot, FileSystemDomain: l.host.node.FileSystemDomain, Claims: states[:n],
-			More: n < len(states),
+			More: n < len(states), LeftNs: timeLeft(l.host.config.Pilot),
 		}}})
 		states = states[n:]
 	}
@@ -107,4 +110,12 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 		l.sendCommand(c, claim.VacateCmd{ID: c.Attempt, Cause: wire.Cause_CAUSE_LAUNCH, Fast: true,
 			Reason: claim.PrintableReason("its submit node cannot be told of it: " + n.err.Error())})
 	}
+}
+
+// timeLeft returns how long a pilot still lives, in nanoseconds; 0: nobody knows.
+func timeLeft(p *config.PilotSettings) int64 {
+	if p == nil || p.Until.IsZero() {
+		return 0
+	}
+	return max(int64(time.Until(p.Until)), 1)
 }

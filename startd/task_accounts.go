@@ -1,6 +1,9 @@
 package startd
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
@@ -16,6 +19,9 @@ func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) acc
 	if r == nil {
 		return accountDecision{}
 	}
+	if p := m.config.Pilot; p != nil {
+		return pilotAccount(p, schedd, r)
+	}
 	c := claim.Claimant{Node: schedd, UID: r.GetUid(), GID: r.GetGid(), GroupChosen: r.GetGroupChosen()}
 	ofCell := schedd == m.node.CellQueueName()
 	if ofCell || m.config.Accounts.Users == config.SlotUser {
@@ -28,6 +34,27 @@ func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) acc
 	}
 	rights, err := m.accounts.Resolve(c)
 	return accountDecision{rights, err}
+}
+
+// pilotAccount decides on a claim of a pilot: tasks of its owner run as this process, and
+// no others do. What may not end before the pilot does not begin.
+func pilotAccount(p *config.PilotSettings, schedd string, r *wire.ClaimRequest) accountDecision {
+	if !p.Owner.Admits(r.GetOwner(), schedd) {
+		return accountDecision{err: fmt.Errorf("%w: this is a pilot of %s, and the tasks are of %s at %s",
+			roost.PermissionDenied, p.Owner, r.GetOwner(), schedd)}
+	}
+	if !p.Until.IsZero() {
+		left, walltime := time.Until(p.Until), time.Duration(0)
+		if ad, err := classad.Parse(r.GetAd()); err == nil {
+			seconds, _ := ad.Int(roost.AttrWalltime)
+			walltime = time.Duration(seconds) * time.Second
+		}
+		if walltime <= 0 || walltime > left {
+			return accountDecision{err: fmt.Errorf("%w: the allocation of this pilot ends in %v, and the tasks may take "+
+				"longer", roost.Exhausted, left.Round(time.Second))}
+		}
+	}
+	return accountDecision{rights: claim.Credential{UserCredential: claim.OwnCredential()}}
 }
 
 // accountDecision is the answer of claim.Accounts.Resolve.

@@ -70,6 +70,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("init", frame.GroupPool, "begin a pool on this machine"),
 		nodeEntry("token", frame.GroupPool, "let another machine into the pool"),
 		nodeEntry("join", frame.GroupPool, "make this machine a member of a pool"),
+		nodeEntry("pilot", frame.GroupPool, "run your tasks in an allocation of another batch system"),
 		nodeEntry("leave", frame.GroupPool, "take this machine out of its pool"),
 		nodeEntry("revoke", frame.GroupPool, "put a machine out of the pool"),
 		nodeEntry("install", frame.GroupPool, "put programs, manual, completions and units on this machine"),

@@ -130,6 +130,7 @@ type StartdSettings struct {
 
 	Containers ContainerSettings
 	InputCache InputCacheSettings
+	Pilot      *PilotSettings // nil: it is no pilot
 }
 
 // SpareStarters is how many starters are made before there are claims for them.

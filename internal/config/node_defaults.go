@@ -95,6 +95,7 @@ func (n *Node) fillDefaults(at, host string) {
 		d.fillNoticeDefaults()
 		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
+	n.resolveRelays()
 	n.fillAuthorityDefaults(at)
 	n.fillObserverDefaults(at)
 	n.checkGPUSharing()
@@ -166,6 +167,9 @@ func (n *Node) checkNode() error {
 	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || n.Accountant != nil || len(n.Startds) > 0) {
 		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a "+
 			"collector block", roost.BadConfig)
+	}
+	if err := n.checkRelays(); err != nil {
+		return err
 	}
 	if n.Negotiators == nil && n.Schedd != nil {
 		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block",

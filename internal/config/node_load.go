@@ -274,7 +274,7 @@ func (s *blockReader) readStartds(n *Node) {
 		}
 		t := s.innerBlock(b)
 		t.readText("dir", &d.Dir)
-		t.readAddresses("listen", &d.Listen)
+		t.readStartdAddresses(&d.Listen)
 		t.readCores("cpus", &d.Resources.CPU)
 		t.readSize("memory", `"16GiB"`, &d.Resources.Memory)
 		t.readSize("disk", `"100GiB"`, &d.Resources.Disk)
@@ -324,6 +324,10 @@ func (s *blockReader) readStartds(n *Node) {
 		}
 		t.readContainers(&d.Containers)
 		t.readInputCache(&d.InputCache)
+		if b := t.singleBlock("pilot"); b != nil {
+			d.Pilot = &PilotSettings{}
+			t.readPilot(b, d.Pilot)
+		}
 		t.reportUnknown()
 		n.Startds = append(n.Startds, d)
 	}
@@ -376,6 +380,22 @@ func (s *blockReader) readAddresses(name string, to *[]string) {
 	const example = `"unix:/run/roost/x.sock", "10.0.0.5:9701"`
 	s.readList(name, example, to, func(text string, at hcl.Range) {
 		s.checkAddress(name, "["+example+"]", text, at)
+	})
+}
+
+// readStartdAddresses reads where a startd is reached, which may be through relays.
+func (s *blockReader) readStartdAddresses(to *[]string) {
+	const example = `"10.0.0.5:9703"], or ["relay"`
+	s.readList("listen", example, to, func(text string, at hcl.Range) {
+		switch {
+		case text == ListenRelay:
+		case isRelayAddress(text):
+			if err := checkRelayTarget(text); err != nil {
+				s.addProblem(at, `write it as listen = ["relay:10.0.0.5:9701"]`, "listen: %v", err)
+			}
+		default:
+			s.checkAddress("listen", "["+example+"]", text, at)
+		}
 	})
 }
 

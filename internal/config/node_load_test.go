@@ -192,6 +192,10 @@ func fullNode() *Node {
 			Containers: ContainerSettings{Mounts: []string{"/data", "/software:ro"}, NoHome: true, Max: roost.GiB,
 				Upload: 100 * roost.MiB, NoUpload: true},
 			InputCache: InputCacheSettings{Max: 20 * roost.GiB, None: true},
+			Pilot: &PilotSettings{Owner: roost.PilotOwner{User: "ada", Schedd: "login1"},
+				Until:     time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC),
+				PoolUntil: time.Date(2026, 11, 30, 12, 0, 3, 0, time.UTC), Provider: "cluster", Key: "r-1", Host: "c17",
+				Idle: 5 * time.Minute, FirstIdle: 20 * time.Minute},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0",
 			GPUs:   GPUSettings{None: true},

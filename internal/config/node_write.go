@@ -102,6 +102,7 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	b := w.writeBlock("startd", d.Name)
 	b.writeText("dir", d.Dir)
 	b.writeList("listen", d.Listen)
+	b.writePilot(d.Pilot)
 	if d.Resources.CPU != 0 {
 		b.to.setAttribute("cpus", strconv.FormatFloat(d.Resources.CPU.Cores(), 'f', -1, 64))
 	}

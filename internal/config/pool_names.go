@@ -31,7 +31,12 @@ func IsValidName(s string) bool { return pooldir.IsValidName(s) }
 // addresses. It is the first that other hosts can reach, or else the first.
 func AdvertisedAddress(listen []string) string {
 	for _, addr := range listen {
-		if _, _, err := net.SplitHostPort(addr); err == nil && !isLocalAddress(addr) {
+		if _, _, err := net.SplitHostPort(addr); err == nil && !isLocalAddress(addr) && !isRelayAddress(addr) {
+			return addr
+		}
+	}
+	for _, addr := range listen {
+		if isRelayAddress(addr) {
 			return addr
 		}
 	}

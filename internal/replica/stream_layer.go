@@ -17,8 +17,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-const chunkSize = 64 << 10 // bytes of data in one message
-
 // streamLayer makes net.Conns for raft from gRPC streams. Raft has one end of a pipe in
 // memory, whose deadlines work, and a goroutine copies bytes between the other end and
 // the stream.
@@ -128,39 +126,15 @@ type streamConn interface {
 // copyStream copies bytes between the pipe and the stream until one of the ends is
 // closed. stop makes a blocked Recv return.
 func (l *streamLayer) copyStream(far net.Conn, s streamConn, stop func()) {
-	ended := make(chan struct{})
-	l.running.Go(func() {
-		select {
-		case <-l.closed:
-		case <-ended:
-		}
-		far.Close()
-		stop()
-	})
-	received := make(chan struct{})
-	l.running.Go(func() {
-		defer close(received)
-		defer far.Close()
-		for {
-			m, err := s.Recv()
-			if err != nil {
-				return
-			}
-			if _, err := far.Write(m.GetData()); err != nil {
-				return
-			}
-		}
-	})
-	buffer := make([]byte, chunkSize)
-	for {
-		n, err := far.Read(buffer)
-		if err != nil {
-			break
-		}
-		if err := s.Send(&wire.ReplicaBytes{Data: append([]byte(nil), buffer[:n]...)}); err != nil {
-			break
-		}
-	}
-	close(ended)
-	stop()
+	rpc.CopyByteStream(far, byteStream{s}, l.closed, stop, l.running.Go)
+}
+
+// byteStream is a stream as package rpc copies it.
+type byteStream struct{ streamConn }
+
+func (b byteStream) SendBytes(data []byte) error { return b.Send(&wire.ReplicaBytes{Data: data}) }
+
+func (b byteStream) ReceiveBytes() ([]byte, error) {
+	m, err := b.Recv()
+	return m.GetData(), err
 }

@@ -17,6 +17,10 @@ import (
 	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
 
+// RelayPrefix begins the address of a node that is reached through relays, before their
+// addresses: "relay:HOST:PORT,HOST:PORT".
+const RelayPrefix = "relay:"
+
 // SplitAddress splits an address into the arguments of net.Dial.
 //
 // A port must be a number, because names of services differ between hosts.
@@ -27,6 +31,9 @@ func SplitAddress(addr string) (network, target string, err error) {
 				addr, roost.Invalid)
 		}
 		return "unix", path, nil
+	}
+	if relays, ok := strings.CutPrefix(addr, RelayPrefix); ok {
+		return "relay", relays, nil
 	}
 	_, port, err := net.SplitHostPort(addr)
 	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
@@ -41,6 +48,9 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	network, target, err := SplitAddress(addr)
 	if err != nil {
 		return nil, err
+	}
+	if network == "relay" {
+		return nil, fmt.Errorf("listen on %s: %w: only a startd can be reached through a relay", addr, roost.BadConfig)
 	}
 	if network == "tcp" {
 		l, err := net.Listen(network, target)
@@ -72,6 +82,22 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// dialRelayed returns how connections to a node are made through the relays of an
+// address.
+func dialRelayed(id *Identity, node string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, target string) (net.Conn, error) {
+		if id == nil || id.DialRelay == nil {
+			return nil, fmt.Errorf("node %s: %w: it is behind a relay, which only schedds use", node,
+				roost.Unavailable)
+		}
+		conn, err := id.DialRelay(ctx, target, node)
+		if err != nil { // not a status: gRPC would end calls that wait until the node is there
+			return nil, fmt.Errorf("%w: %s", roost.Unavailable, err.Error())
+		}
+		return conn, nil
+	}
 }
 
 func dialUnix(ctx context.Context, path string) (net.Conn, error) {

@@ -59,6 +59,15 @@ func CallRules() []CallRule {
 		{peer.Negotiator, "Replica", peer.Negotiator, ProofByRole,
 			"Traffic: it is the replica of the id that was wanted, of the same cell"},
 
+		{peer.Startd, "Relay", peer.Collector, ProofByRole,
+			"nothing: it sees ciphertext only, and both ends authenticate each other inside"},
+		{peer.Pilot, "Relay", peer.Collector, ProofByRole, "nothing: likewise"},
+		{peer.Schedd, "Relay", peer.Collector, ProofByRole, "nothing: likewise"},
+
+		{peer.Pilot, "Collector", peer.Collector, ProofByRole, "nothing"},
+		{peer.Pilot, "CheckpointServer", peer.CheckpointServer, ProofByRole,
+			"nothing: an image is authenticated with the job's key"},
+		{peer.Pilot, "Authority", peer.Authority, ProofByRole, "nothing"},
 		{peer.Schedd, "Startd", peer.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
 
 		{peer.Startd, "Startd", peer.Startd, ProofByName, "nothing: each chunk is compared with its digest"},

@@ -150,6 +150,7 @@ func scheddSizes() map[string]int {
 		schedd + "BeginLogin":     smallMessageSize,
 		schedd + "Login":          smallMessageSize,
 		schedd + "Logins":         smallMessageSize,
+		schedd + "PilotToken":     smallMessageSize,
 		schedd + "Logout":         smallMessageSize,
 		schedd + "Names":          smallMessageSize,
 
@@ -179,6 +180,7 @@ func cellSizes() map[string]int {
 		collector  = "/roost.wire.Collector/"
 		negotiator = "/roost.wire.Negotiator/"
 		replica    = "/roost.wire.Replica/"
+		relay      = "/roost.wire.Relay/"
 	)
 	return map[string]int{
 		collector + "Advertise": ordinaryMessageSize, // an ad of 1 MiB with private attributes of 1 MiB
@@ -198,6 +200,10 @@ func cellSizes() map[string]int {
 		replica + "Status":  smallMessageSize,
 		replica + "Add":     smallMessageSize,
 		replica + "Remove":  smallMessageSize,
+
+		relay + "Listen": smallMessageSize,
+		relay + "Accept": ordinaryMessageSize, // parts of 64 KiB, likewise of Dial
+		relay + "Dial":   ordinaryMessageSize,
 	}
 }
 
@@ -258,6 +264,8 @@ func authoritySizes() map[string]int {
 		authority + "RemoveToken": smallMessageSize,
 		authority + "Members":     smallMessageSize,
 		authority + "Revoke":      smallMessageSize,
+
+		authority + "MakePilotToken": smallMessageSize,
 	}
 }
 

@@ -61,6 +61,10 @@ func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.Cli
 	if network == "unix" { // gRPC holds no buffer while it waits for one
 		return dial(target, credentials, dialUnix, grpc.WithKeepaliveParams(pings))
 	}
+	if network == "relay" {
+		return dial(target, credentials, dialRelayed(id, node), grpc.WithReadBufferSize(tlsReadBuffer),
+			grpc.WithKeepaliveParams(pings))
+	}
 	return dial(target, credentials, func(ctx context.Context, target string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, network, target)

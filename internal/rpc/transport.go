@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/url"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/credentials"
@@ -39,6 +40,10 @@ type Identity struct {
 	// a node, and whether it is such a connection. TLS has verified the certificate, if
 	// any; a peer without one may be an auth.Anonymous.
 	IdentifyUser func(tls.ConnectionState) (peer.Peer, bool)
+
+	// DialRelay makes a connection to a node through the relays of a target, as
+	// relay.Dialer does. Nil: nodes behind relays cannot be reached.
+	DialRelay func(ctx context.Context, target, node string) (net.Conn, error)
 
 	// PinnedAuthority means that TLS alone verifies the other end, because the trusted
 	// authority signs for no other server.
@@ -148,7 +153,7 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 
 // peerOf returns the peer that a verified certificate names.
 func (id *Identity) peerOf(leaf *x509.Certificate) peer.Peer {
-	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
+	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16), Owner: PilotOwner(leaf)}
 	for _, unit := range leaf.Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, peer.Role(unit))
 	}
@@ -158,11 +163,26 @@ func (id *Identity) peerOf(leaf *x509.Certificate) peer.Peer {
 	return p
 }
 
+// OwnerScheme is the scheme of the URI in a pilot's certificate that says whose tasks it
+// runs, "roost-owner:user@schedd".
+const OwnerScheme = "roost-owner"
+
+// PilotOwner returns the owner of the pilot that a certificate names, "" where it is of
+// no pilot.
+func PilotOwner(leaf *x509.Certificate) string {
+	for _, uri := range leaf.URIs {
+		if owner, err := url.PathUnescape(uri.Opaque); uri.Scheme == OwnerScheme && err == nil {
+			return owner
+		}
+	}
+	return ""
+}
+
 // checkWanted returns why a server with a certificate of the pool is not the wanted one,
 // or nil.
 func (t transportCredentials) checkWanted(p peer.Peer) error {
 	switch {
-	case t.wantRole != "" && !p.Plays(t.wantRole):
+	case t.wantRole != "" && !p.Plays(t.wantRole) && !(t.wantRole == peer.Startd && p.Plays(peer.Pilot)):
 		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.wantRole)
 	case t.wantNode != "" && !p.SpeaksFor(t.wantNode):
 		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated,

@@ -231,7 +231,7 @@ func (x HealthCheck_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HealthCheck_Kind.Descriptor instead.
 func (HealthCheck_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86, 0}
+	return file_roost_proto_rawDescGZIP(), []int{89, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -277,7 +277,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88, 0}
+	return file_roost_proto_rawDescGZIP(), []int{91, 0}
 }
 
 type ChunkResult_Outcome int32
@@ -338,7 +338,7 @@ func (x ChunkResult_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChunkResult_Outcome.Descriptor instead.
 func (ChunkResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94, 0}
+	return file_roost_proto_rawDescGZIP(), []int{97, 0}
 }
 
 type IdleSource_Health int32
@@ -387,7 +387,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140, 0}
+	return file_roost_proto_rawDescGZIP(), []int{143, 0}
 }
 
 // WaitsRequest asks a schedd what its tasks wait for.
@@ -4902,6 +4902,164 @@ func (x *ReplicaMember) GetAddress() string {
 	return ""
 }
 
+type RelayListen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // whose calls these are: the node of the caller
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayListen) Reset() {
+	*x = RelayListen{}
+	mi := &file_roost_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayListen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayListen) ProtoMessage() {}
+
+func (x *RelayListen) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayListen.ProtoReflect.Descriptor instead.
+func (*RelayListen) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *RelayListen) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// RelayCall is a connection that somebody wants, for the node to accept.
+type RelayCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // node of the caller, from its certificate
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayCall) Reset() {
+	*x = RelayCall{}
+	mi := &file_roost_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayCall) ProtoMessage() {}
+
+func (x *RelayCall) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayCall.ProtoReflect.Descriptor instead.
+func (*RelayCall) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *RelayCall) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *RelayCall) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+// RelayBytes is a message of a connection. The first message of each side has no data.
+type RelayBytes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Id            []byte                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RelayBytes) Reset() {
+	*x = RelayBytes{}
+	mi := &file_roost_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RelayBytes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RelayBytes) ProtoMessage() {}
+
+func (x *RelayBytes) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RelayBytes.ProtoReflect.Descriptor instead.
+func (*RelayBytes) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *RelayBytes) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *RelayBytes) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RelayBytes) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 type ToStartd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Of:
@@ -4933,7 +5091,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +5103,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4958,7 +5116,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5284,7 +5442,7 @@ type FetchContent struct {
 
 func (x *FetchContent) Reset() {
 	*x = FetchContent{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5296,7 +5454,7 @@ func (x *FetchContent) String() string {
 func (*FetchContent) ProtoMessage() {}
 
 func (x *FetchContent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5309,7 +5467,7 @@ func (x *FetchContent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchContent.ProtoReflect.Descriptor instead.
 func (*FetchContent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FetchContent) GetAttempt() *scheddapi.AttemptRef {
@@ -5339,7 +5497,7 @@ type Resize struct {
 
 func (x *Resize) Reset() {
 	*x = Resize{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5351,7 +5509,7 @@ func (x *Resize) String() string {
 func (*Resize) ProtoMessage() {}
 
 func (x *Resize) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5364,7 +5522,7 @@ func (x *Resize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resize.ProtoReflect.Descriptor instead.
 func (*Resize) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Resize) GetAttempt() *scheddapi.AttemptRef {
@@ -5401,7 +5559,7 @@ type Resized struct {
 
 func (x *Resized) Reset() {
 	*x = Resized{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5413,7 +5571,7 @@ func (x *Resized) String() string {
 func (*Resized) ProtoMessage() {}
 
 func (x *Resized) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5426,7 +5584,7 @@ func (x *Resized) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resized.ProtoReflect.Descriptor instead.
 func (*Resized) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Resized) GetAttempt() *scheddapi.AttemptRef {
@@ -5470,7 +5628,7 @@ type PlaceSecrets struct {
 
 func (x *PlaceSecrets) Reset() {
 	*x = PlaceSecrets{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5640,7 @@ func (x *PlaceSecrets) String() string {
 func (*PlaceSecrets) ProtoMessage() {}
 
 func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5653,7 @@ func (x *PlaceSecrets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceSecrets.ProtoReflect.Descriptor instead.
 func (*PlaceSecrets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PlaceSecrets) GetAttempt() *scheddapi.AttemptRef {
@@ -5530,7 +5688,7 @@ type HoldChecks struct {
 
 func (x *HoldChecks) Reset() {
 	*x = HoldChecks{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5542,7 +5700,7 @@ func (x *HoldChecks) String() string {
 func (*HoldChecks) ProtoMessage() {}
 
 func (x *HoldChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5555,7 +5713,7 @@ func (x *HoldChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldChecks.ProtoReflect.Descriptor instead.
 func (*HoldChecks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *HoldChecks) GetAttempt() *scheddapi.AttemptRef {
@@ -5590,7 +5748,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5760,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5773,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5691,7 +5849,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5703,7 +5861,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5716,7 +5874,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5879,7 +6037,7 @@ type PortRequest struct {
 
 func (x *PortRequest) Reset() {
 	*x = PortRequest{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5891,7 +6049,7 @@ func (x *PortRequest) String() string {
 func (*PortRequest) ProtoMessage() {}
 
 func (x *PortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5904,7 +6062,7 @@ func (x *PortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRequest.ProtoReflect.Descriptor instead.
 func (*PortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PortRequest) GetName() string {
@@ -5950,7 +6108,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5962,7 +6120,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5975,7 +6133,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -6015,7 +6173,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6027,7 +6185,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6040,7 +6198,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Launch) GetAttempt() *scheddapi.AttemptRef {
@@ -6061,7 +6219,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6073,7 +6231,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6086,7 +6244,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *scheddapi.AttemptRef {
@@ -6116,7 +6274,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6128,7 +6286,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6141,7 +6299,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CheckpointKept) GetAttempt() *scheddapi.AttemptRef {
@@ -6176,7 +6334,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6188,7 +6346,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6201,7 +6359,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Freeze) GetAttempt() *scheddapi.AttemptRef {
@@ -6230,7 +6388,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6242,7 +6400,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6255,7 +6413,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Signal) GetAttempt() *scheddapi.AttemptRef {
@@ -6284,7 +6442,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6296,7 +6454,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6309,7 +6467,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Limit) GetAttempt() *scheddapi.AttemptRef {
@@ -6345,7 +6503,7 @@ type HostFiles struct {
 
 func (x *HostFiles) Reset() {
 	*x = HostFiles{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6357,7 +6515,7 @@ func (x *HostFiles) String() string {
 func (*HostFiles) ProtoMessage() {}
 
 func (x *HostFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6370,7 +6528,7 @@ func (x *HostFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
 func (*HostFiles) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *HostFiles) GetAttempt() *scheddapi.AttemptRef {
@@ -6407,7 +6565,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6419,7 +6577,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6590,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Message) GetAttempt() *scheddapi.AttemptRef {
@@ -6522,7 +6680,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6534,7 +6692,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6547,7 +6705,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6837,7 +6995,7 @@ type SlurmProgram struct {
 
 func (x *SlurmProgram) Reset() {
 	*x = SlurmProgram{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6849,7 +7007,7 @@ func (x *SlurmProgram) String() string {
 func (*SlurmProgram) ProtoMessage() {}
 
 func (x *SlurmProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6862,7 +7020,7 @@ func (x *SlurmProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlurmProgram.ProtoReflect.Descriptor instead.
 func (*SlurmProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SlurmProgram) GetId() string {
@@ -6915,7 +7073,7 @@ type MpiRanks struct {
 
 func (x *MpiRanks) Reset() {
 	*x = MpiRanks{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +7085,7 @@ func (x *MpiRanks) String() string {
 func (*MpiRanks) ProtoMessage() {}
 
 func (x *MpiRanks) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7098,7 @@ func (x *MpiRanks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MpiRanks.ProtoReflect.Descriptor instead.
 func (*MpiRanks) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *MpiRanks) GetKvsName() string {
@@ -6991,7 +7149,7 @@ type PackageMount struct {
 
 func (x *PackageMount) Reset() {
 	*x = PackageMount{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7003,7 +7161,7 @@ func (x *PackageMount) String() string {
 func (*PackageMount) ProtoMessage() {}
 
 func (x *PackageMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7016,7 +7174,7 @@ func (x *PackageMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMount.ProtoReflect.Descriptor instead.
 func (*PackageMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *PackageMount) GetDigest() string {
@@ -7066,7 +7224,7 @@ type Container struct {
 
 func (x *Container) Reset() {
 	*x = Container{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7078,7 +7236,7 @@ func (x *Container) String() string {
 func (*Container) ProtoMessage() {}
 
 func (x *Container) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7091,7 +7249,7 @@ func (x *Container) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Container.ProtoReflect.Descriptor instead.
 func (*Container) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Container) GetDigest() string {
@@ -7176,7 +7334,7 @@ type ContainerMount struct {
 
 func (x *ContainerMount) Reset() {
 	*x = ContainerMount{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7188,7 +7346,7 @@ func (x *ContainerMount) String() string {
 func (*ContainerMount) ProtoMessage() {}
 
 func (x *ContainerMount) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7201,7 +7359,7 @@ func (x *ContainerMount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerMount.ProtoReflect.Descriptor instead.
 func (*ContainerMount) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ContainerMount) GetSource() string {
@@ -7244,7 +7402,7 @@ type ServiceProgram struct {
 
 func (x *ServiceProgram) Reset() {
 	*x = ServiceProgram{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7256,7 +7414,7 @@ func (x *ServiceProgram) String() string {
 func (*ServiceProgram) ProtoMessage() {}
 
 func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7269,7 +7427,7 @@ func (x *ServiceProgram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceProgram.ProtoReflect.Descriptor instead.
 func (*ServiceProgram) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ServiceProgram) GetChecks() []*HealthCheck {
@@ -7341,7 +7499,7 @@ type MetricSource struct {
 
 func (x *MetricSource) Reset() {
 	*x = MetricSource{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7353,7 +7511,7 @@ func (x *MetricSource) String() string {
 func (*MetricSource) ProtoMessage() {}
 
 func (x *MetricSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7366,7 +7524,7 @@ func (x *MetricSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSource.ProtoReflect.Descriptor instead.
 func (*MetricSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *MetricSource) GetPort() string {
@@ -7409,7 +7567,7 @@ type TaskMetric struct {
 
 func (x *TaskMetric) Reset() {
 	*x = TaskMetric{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7421,7 +7579,7 @@ func (x *TaskMetric) String() string {
 func (*TaskMetric) ProtoMessage() {}
 
 func (x *TaskMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7434,7 +7592,7 @@ func (x *TaskMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMetric.ProtoReflect.Descriptor instead.
 func (*TaskMetric) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TaskMetric) GetAttempt() *scheddapi.AttemptRef {
@@ -7471,7 +7629,7 @@ type NameRight struct {
 
 func (x *NameRight) Reset() {
 	*x = NameRight{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7483,7 +7641,7 @@ func (x *NameRight) String() string {
 func (*NameRight) ProtoMessage() {}
 
 func (x *NameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7496,7 +7654,7 @@ func (x *NameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRight.ProtoReflect.Descriptor instead.
 func (*NameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *NameRight) GetExpiresS() int64 {
@@ -7534,7 +7692,7 @@ type RenewNameRight struct {
 
 func (x *RenewNameRight) Reset() {
 	*x = RenewNameRight{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7546,7 +7704,7 @@ func (x *RenewNameRight) String() string {
 func (*RenewNameRight) ProtoMessage() {}
 
 func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7559,7 +7717,7 @@ func (x *RenewNameRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewNameRight.ProtoReflect.Descriptor instead.
 func (*RenewNameRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *RenewNameRight) GetAttempt() *scheddapi.AttemptRef {
@@ -7601,7 +7759,7 @@ type LogBounds struct {
 
 func (x *LogBounds) Reset() {
 	*x = LogBounds{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7613,7 +7771,7 @@ func (x *LogBounds) String() string {
 func (*LogBounds) ProtoMessage() {}
 
 func (x *LogBounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7626,7 +7784,7 @@ func (x *LogBounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogBounds.ProtoReflect.Descriptor instead.
 func (*LogBounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *LogBounds) GetSize() int64 {
@@ -7665,7 +7823,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7677,7 +7835,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7690,7 +7848,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *HealthCheck) GetName() string {
@@ -7801,7 +7959,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7813,7 +7971,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7826,7 +7984,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7903,7 +8061,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7915,7 +8073,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7928,7 +8086,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8026,7 +8184,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8038,7 +8196,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8051,7 +8209,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8164,7 +8322,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8176,7 +8334,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8189,7 +8347,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8235,7 +8393,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8247,7 +8405,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8260,7 +8418,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -8311,7 +8469,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8323,7 +8481,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8336,7 +8494,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -8379,7 +8537,7 @@ type ChunkPlanRequest struct {
 
 func (x *ChunkPlanRequest) Reset() {
 	*x = ChunkPlanRequest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8391,7 +8549,7 @@ func (x *ChunkPlanRequest) String() string {
 func (*ChunkPlanRequest) ProtoMessage() {}
 
 func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8404,7 +8562,7 @@ func (x *ChunkPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlanRequest.ProtoReflect.Descriptor instead.
 func (*ChunkPlanRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ChunkPlanRequest) GetDigest() string {
@@ -8489,7 +8647,7 @@ type ChunkResult struct {
 
 func (x *ChunkResult) Reset() {
 	*x = ChunkResult{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8501,7 +8659,7 @@ func (x *ChunkResult) String() string {
 func (*ChunkResult) ProtoMessage() {}
 
 func (x *ChunkResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8514,7 +8672,7 @@ func (x *ChunkResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkResult.ProtoReflect.Descriptor instead.
 func (*ChunkResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ChunkResult) GetNode() string {
@@ -8548,7 +8706,7 @@ type ChunkPlan struct {
 
 func (x *ChunkPlan) Reset() {
 	*x = ChunkPlan{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8560,7 +8718,7 @@ func (x *ChunkPlan) String() string {
 func (*ChunkPlan) ProtoMessage() {}
 
 func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8573,7 +8731,7 @@ func (x *ChunkPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPlan.ProtoReflect.Descriptor instead.
 func (*ChunkPlan) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ChunkPlan) GetSources() []*ChunkSource {
@@ -8603,7 +8761,7 @@ type ChunkSource struct {
 
 func (x *ChunkSource) Reset() {
 	*x = ChunkSource{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8615,7 +8773,7 @@ func (x *ChunkSource) String() string {
 func (*ChunkSource) ProtoMessage() {}
 
 func (x *ChunkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8628,7 +8786,7 @@ func (x *ChunkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkSource.ProtoReflect.Descriptor instead.
 func (*ChunkSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ChunkSource) GetNode() string {
@@ -8670,7 +8828,7 @@ type BlobPins struct {
 
 func (x *BlobPins) Reset() {
 	*x = BlobPins{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8682,7 +8840,7 @@ func (x *BlobPins) String() string {
 func (*BlobPins) ProtoMessage() {}
 
 func (x *BlobPins) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8695,7 +8853,7 @@ func (x *BlobPins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPins.ProtoReflect.Descriptor instead.
 func (*BlobPins) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *BlobPins) GetDigests() []string {
@@ -8721,7 +8879,7 @@ type BlobManifest struct {
 
 func (x *BlobManifest) Reset() {
 	*x = BlobManifest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8733,7 +8891,7 @@ func (x *BlobManifest) String() string {
 func (*BlobManifest) ProtoMessage() {}
 
 func (x *BlobManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8746,7 +8904,7 @@ func (x *BlobManifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobManifest.ProtoReflect.Descriptor instead.
 func (*BlobManifest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *BlobManifest) GetManifest() []byte {
@@ -8769,7 +8927,7 @@ type UserFile struct {
 
 func (x *UserFile) Reset() {
 	*x = UserFile{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8781,7 +8939,7 @@ func (x *UserFile) String() string {
 func (*UserFile) ProtoMessage() {}
 
 func (x *UserFile) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8794,7 +8952,7 @@ func (x *UserFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFile.ProtoReflect.Descriptor instead.
 func (*UserFile) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *UserFile) GetNode() string {
@@ -8837,7 +8995,7 @@ type UserFilePart struct {
 
 func (x *UserFilePart) Reset() {
 	*x = UserFilePart{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8849,7 +9007,7 @@ func (x *UserFilePart) String() string {
 func (*UserFilePart) ProtoMessage() {}
 
 func (x *UserFilePart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8862,7 +9020,7 @@ func (x *UserFilePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFilePart.ProtoReflect.Descriptor instead.
 func (*UserFilePart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *UserFilePart) GetFile() *UserFile {
@@ -8902,7 +9060,7 @@ type RetainFilesRequest struct {
 
 func (x *RetainFilesRequest) Reset() {
 	*x = RetainFilesRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8914,7 +9072,7 @@ func (x *RetainFilesRequest) String() string {
 func (*RetainFilesRequest) ProtoMessage() {}
 
 func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8927,7 +9085,7 @@ func (x *RetainFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesRequest.ProtoReflect.Descriptor instead.
 func (*RetainFilesRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *RetainFilesRequest) GetFiles() []*UserFile {
@@ -8946,7 +9104,7 @@ type RetainFilesReply struct {
 
 func (x *RetainFilesReply) Reset() {
 	*x = RetainFilesReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8958,7 +9116,7 @@ func (x *RetainFilesReply) String() string {
 func (*RetainFilesReply) ProtoMessage() {}
 
 func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8971,7 +9129,7 @@ func (x *RetainFilesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetainFilesReply.ProtoReflect.Descriptor instead.
 func (*RetainFilesReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RetainFilesReply) GetMissing() []*UserFile {
@@ -8990,7 +9148,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9002,7 +9160,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9015,7 +9173,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9037,7 +9195,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9049,7 +9207,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9062,7 +9220,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Vacate) GetAttempt() *scheddapi.AttemptRef {
@@ -9102,7 +9260,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9114,7 +9272,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9127,7 +9285,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Acknowledge) GetAttempts() []*scheddapi.AttemptRef {
@@ -9146,7 +9304,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9158,7 +9316,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9171,7 +9329,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9196,7 +9354,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9208,7 +9366,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9221,7 +9379,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9272,7 +9430,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9284,7 +9442,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9297,7 +9455,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9566,7 +9724,7 @@ type ContainerProgress struct {
 
 func (x *ContainerProgress) Reset() {
 	*x = ContainerProgress{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9578,7 +9736,7 @@ func (x *ContainerProgress) String() string {
 func (*ContainerProgress) ProtoMessage() {}
 
 func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9591,7 +9749,7 @@ func (x *ContainerProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerProgress.ProtoReflect.Descriptor instead.
 func (*ContainerProgress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ContainerProgress) GetAttempt() *scheddapi.AttemptRef {
@@ -9646,7 +9804,7 @@ type TaskHealth struct {
 
 func (x *TaskHealth) Reset() {
 	*x = TaskHealth{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9658,7 +9816,7 @@ func (x *TaskHealth) String() string {
 func (*TaskHealth) ProtoMessage() {}
 
 func (x *TaskHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9671,7 +9829,7 @@ func (x *TaskHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskHealth.ProtoReflect.Descriptor instead.
 func (*TaskHealth) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *TaskHealth) GetAttempt() *scheddapi.AttemptRef {
@@ -9736,7 +9894,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9748,7 +9906,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9761,7 +9919,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReachWanted) GetAttempt() *scheddapi.AttemptRef {
@@ -9793,14 +9951,15 @@ type SessionWelcome struct {
 	BootId           string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	Claims           []*ClaimState          `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	FileSystemDomain string                 `protobuf:"bytes,4,opt,name=file_system_domain,json=fileSystemDomain,proto3" json:"file_system_domain,omitempty"`
-	More             bool                   `protobuf:"varint,21,opt,name=more,proto3" json:"more,omitempty"` // another part of the claims follows in another welcome
+	More             bool                   `protobuf:"varint,21,opt,name=more,proto3" json:"more,omitempty"`                   // another part of the claims follows in another welcome
+	LeftNs           int64                  `protobuf:"varint,30,opt,name=left_ns,json=leftNs,proto3" json:"left_ns,omitempty"` // of a pilot: until it is gone; 0: unknown
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9812,7 +9971,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9825,7 +9984,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9863,6 +10022,13 @@ func (x *SessionWelcome) GetMore() bool {
 	return false
 }
 
+func (x *SessionWelcome) GetLeftNs() int64 {
+	if x != nil {
+		return x.LeftNs
+	}
+	return 0
+}
+
 type ClaimState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Claim         uint64                 `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -9883,7 +10049,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9895,7 +10061,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9908,7 +10074,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10007,7 +10173,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10019,7 +10185,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10032,7 +10198,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10062,7 +10228,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10074,7 +10240,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10087,7 +10253,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Suspended) GetAttempt() *scheddapi.AttemptRef {
@@ -10131,7 +10297,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10143,7 +10309,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10156,7 +10322,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10243,7 +10409,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10255,7 +10421,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10268,7 +10434,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *InputReady) GetAttempt() *scheddapi.AttemptRef {
@@ -10316,7 +10482,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10328,7 +10494,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10341,7 +10507,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Started) GetAttempt() *scheddapi.AttemptRef {
@@ -10386,7 +10552,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10398,7 +10564,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10411,7 +10577,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Exited) GetAttempt() *scheddapi.AttemptRef {
@@ -10527,7 +10693,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10539,7 +10705,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10552,7 +10718,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *CheckpointTaken) GetAttempt() *scheddapi.AttemptRef {
@@ -10599,7 +10765,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10611,7 +10777,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10624,7 +10790,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10648,7 +10814,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10660,7 +10826,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10673,7 +10839,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *AttemptUsage) GetAttempt() *scheddapi.AttemptRef {
@@ -10714,7 +10880,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10726,7 +10892,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10739,7 +10905,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10765,7 +10931,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10777,7 +10943,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10790,7 +10956,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -10813,7 +10979,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10825,7 +10991,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10838,7 +11004,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10901,7 +11067,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10913,7 +11079,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10926,7 +11092,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11024,7 +11190,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11036,7 +11202,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11049,7 +11215,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11083,7 +11249,7 @@ type ObjectOrder struct {
 
 func (x *ObjectOrder) Reset() {
 	*x = ObjectOrder{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11095,7 +11261,7 @@ func (x *ObjectOrder) String() string {
 func (*ObjectOrder) ProtoMessage() {}
 
 func (x *ObjectOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11108,7 +11274,7 @@ func (x *ObjectOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectOrder.ProtoReflect.Descriptor instead.
 func (*ObjectOrder) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ObjectOrder) GetSchedd() string {
@@ -11170,7 +11336,7 @@ type ObjectMove struct {
 
 func (x *ObjectMove) Reset() {
 	*x = ObjectMove{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11182,7 +11348,7 @@ func (x *ObjectMove) String() string {
 func (*ObjectMove) ProtoMessage() {}
 
 func (x *ObjectMove) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11195,7 +11361,7 @@ func (x *ObjectMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectMove.ProtoReflect.Descriptor instead.
 func (*ObjectMove) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ObjectMove) GetEntry() *FileEntry {
@@ -11265,7 +11431,7 @@ type ObjectPart struct {
 
 func (x *ObjectPart) Reset() {
 	*x = ObjectPart{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11277,7 +11443,7 @@ func (x *ObjectPart) String() string {
 func (*ObjectPart) ProtoMessage() {}
 
 func (x *ObjectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11290,7 +11456,7 @@ func (x *ObjectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectPart.ProtoReflect.Descriptor instead.
 func (*ObjectPart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ObjectPart) GetNumber() uint32 {
@@ -11329,7 +11495,7 @@ type ObjectAddress struct {
 
 func (x *ObjectAddress) Reset() {
 	*x = ObjectAddress{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11341,7 +11507,7 @@ func (x *ObjectAddress) String() string {
 func (*ObjectAddress) ProtoMessage() {}
 
 func (x *ObjectAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11354,7 +11520,7 @@ func (x *ObjectAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectAddress.ProtoReflect.Descriptor instead.
 func (*ObjectAddress) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ObjectAddress) GetMove() uint32 {
@@ -11408,7 +11574,7 @@ type ObjectReport struct {
 
 func (x *ObjectReport) Reset() {
 	*x = ObjectReport{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11420,7 +11586,7 @@ func (x *ObjectReport) String() string {
 func (*ObjectReport) ProtoMessage() {}
 
 func (x *ObjectReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11433,7 +11599,7 @@ func (x *ObjectReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectReport.ProtoReflect.Descriptor instead.
 func (*ObjectReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *ObjectReport) GetWant() *ObjectWant {
@@ -11495,7 +11661,7 @@ type ObjectWant struct {
 
 func (x *ObjectWant) Reset() {
 	*x = ObjectWant{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11507,7 +11673,7 @@ func (x *ObjectWant) String() string {
 func (*ObjectWant) ProtoMessage() {}
 
 func (x *ObjectWant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11520,7 +11686,7 @@ func (x *ObjectWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectWant.ProtoReflect.Descriptor instead.
 func (*ObjectWant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *ObjectWant) GetMove() uint32 {
@@ -11548,7 +11714,7 @@ type ObjectMoved struct {
 
 func (x *ObjectMoved) Reset() {
 	*x = ObjectMoved{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11560,7 +11726,7 @@ func (x *ObjectMoved) String() string {
 func (*ObjectMoved) ProtoMessage() {}
 
 func (x *ObjectMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11573,7 +11739,7 @@ func (x *ObjectMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectMoved.ProtoReflect.Descriptor instead.
 func (*ObjectMoved) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *ObjectMoved) GetMove() uint32 {
@@ -11610,7 +11776,7 @@ type ObjectFailure struct {
 
 func (x *ObjectFailure) Reset() {
 	*x = ObjectFailure{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11622,7 +11788,7 @@ func (x *ObjectFailure) String() string {
 func (*ObjectFailure) ProtoMessage() {}
 
 func (x *ObjectFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11635,7 +11801,7 @@ func (x *ObjectFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectFailure.ProtoReflect.Descriptor instead.
 func (*ObjectFailure) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *ObjectFailure) GetMove() uint32 {
@@ -11679,7 +11845,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11691,7 +11857,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11704,7 +11870,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11740,7 +11906,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11752,7 +11918,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11765,7 +11931,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11813,7 +11979,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11825,7 +11991,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11838,7 +12004,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11942,7 +12108,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11954,7 +12120,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11967,7 +12133,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -12110,7 +12276,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12122,7 +12288,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12135,7 +12301,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12185,7 +12351,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12197,7 +12363,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12210,7 +12376,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12261,7 +12427,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12273,7 +12439,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12286,7 +12452,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12364,7 +12530,7 @@ type OwnerFreeze struct {
 
 func (x *OwnerFreeze) Reset() {
 	*x = OwnerFreeze{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12376,7 +12542,7 @@ func (x *OwnerFreeze) String() string {
 func (*OwnerFreeze) ProtoMessage() {}
 
 func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12389,7 +12555,7 @@ func (x *OwnerFreeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerFreeze.ProtoReflect.Descriptor instead.
 func (*OwnerFreeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *OwnerFreeze) GetAt() int64 {
@@ -12429,7 +12595,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12441,7 +12607,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12454,7 +12620,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12523,7 +12689,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12535,7 +12701,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12548,7 +12714,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12573,7 +12739,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12585,7 +12751,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12598,7 +12764,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type OwnerReply struct {
@@ -12612,7 +12778,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12624,7 +12790,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12637,7 +12803,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12669,7 +12835,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12681,7 +12847,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12694,7 +12860,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type MineReply struct {
@@ -12708,7 +12874,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12720,7 +12886,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12733,7 +12899,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12771,7 +12937,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12783,7 +12949,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12796,7 +12962,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12835,7 +13001,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12847,7 +13013,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12860,7 +13026,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 type GreetRequest struct {
@@ -12871,7 +13037,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12883,7 +13049,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12896,7 +13062,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 type GreetReply struct {
@@ -12909,7 +13075,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12921,7 +13087,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12934,7 +13100,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12960,13 +13126,14 @@ type JoinRequest struct {
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // of the node; empty: the token's name, or else host
 	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER: the public key, and the proof of the private key
 	Host          string                 `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`       // the machine's own name
+	Life          int64                  `protobuf:"varint,6,opt,name=life,proto3" json:"life,omitempty"`      // nanoseconds that a pilot will live; 0: as long as the authority allows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12978,7 +13145,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12991,7 +13158,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -13029,6 +13196,13 @@ func (x *JoinRequest) GetHost() string {
 	return ""
 }
 
+func (x *JoinRequest) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
 type JoinReply struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Certificate      []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
@@ -13041,13 +13215,14 @@ type JoinReply struct {
 	Authority        string                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`    // address where certificates are renewed
 	Seen             string                 `protobuf:"bytes,9,opt,name=seen,proto3" json:"seen,omitempty"`              // the host that the request came from, as the authority sees it
 	Accountant       string                 `protobuf:"bytes,10,opt,name=accountant,proto3" json:"accountant,omitempty"` // address of the pool's accountant; empty: there is none
+	Owner            string                 `protobuf:"bytes,11,opt,name=owner,proto3" json:"owner,omitempty"`           // of a pilot: whose tasks it runs, "user@schedd"
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13059,7 +13234,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13072,7 +13247,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13145,6 +13320,13 @@ func (x *JoinReply) GetAccountant() string {
 	return ""
 }
 
+func (x *JoinReply) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 type RenewRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
@@ -13154,7 +13336,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13166,7 +13348,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13179,7 +13361,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13198,7 +13380,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13210,7 +13392,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13223,7 +13405,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13241,7 +13423,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13253,7 +13435,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13266,7 +13448,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 type LeaveReply struct {
@@ -13277,7 +13459,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13289,7 +13471,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13302,7 +13484,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 type RevokedRequest struct {
@@ -13314,7 +13496,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13326,7 +13508,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13339,7 +13521,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13358,7 +13540,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13370,7 +13552,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13383,7 +13565,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13396,15 +13578,17 @@ func (x *RevokedReply) GetList() []byte {
 type MakeTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          string                 `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`  // of the only node that may use it; an existing member of that name is replaced
-	Life          int64                  `protobuf:"varint,3,opt,name=life,proto3" json:"life,omitempty"` // nanoseconds; 0: an hour
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`   // of the only node that may use it; an existing member of that name is replaced
+	Life          int64                  `protobuf:"varint,3,opt,name=life,proto3" json:"life,omitempty"`  // nanoseconds; 0: an hour
+	Uses          uint32                 `protobuf:"varint,4,opt,name=uses,proto3" json:"uses,omitempty"`  // how many pilots may join with it; 0: one
+	Owner         string                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"` // of the pilots, "user@schedd"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13416,7 +13600,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13429,7 +13613,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13453,6 +13637,81 @@ func (x *MakeTokenRequest) GetLife() int64 {
 	return 0
 }
 
+func (x *MakeTokenRequest) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+func (x *MakeTokenRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+// PilotTokenRequest is a schedd's request for a token for pilots of one of its users.
+type PilotTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Life          int64                  `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"` // nanoseconds; 0: an hour
+	Uses          uint32                 `protobuf:"varint,3,opt,name=uses,proto3" json:"uses,omitempty"` // how many pilots may join with it; 0: one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PilotTokenRequest) Reset() {
+	*x = PilotTokenRequest{}
+	mi := &file_roost_proto_msgTypes[166]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PilotTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PilotTokenRequest) ProtoMessage() {}
+
+func (x *PilotTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[166]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PilotTokenRequest.ProtoReflect.Descriptor instead.
+func (*PilotTokenRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{166}
+}
+
+func (x *PilotTokenRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *PilotTokenRequest) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *PilotTokenRequest) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
 type MakeTokenReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`     // the secret and the authority's fingerprint, as in the command line of a join
@@ -13464,7 +13723,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13476,7 +13735,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13489,7 +13748,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13523,13 +13782,16 @@ type TokenInfo struct {
 	Used          int64                  `protobuf:"varint,6,opt,name=used,proto3" json:"used,omitempty"`                        // 0: not yet
 	UsedBy        string                 `protobuf:"bytes,7,opt,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`       // name of the node
 	UsedFrom      string                 `protobuf:"bytes,8,opt,name=used_from,json=usedFrom,proto3" json:"used_from,omitempty"` // its host
+	Uses          uint32                 `protobuf:"varint,9,opt,name=uses,proto3" json:"uses,omitempty"`                        // how many pilots may join with it; 0: it is not for pilots
+	Joined        uint32                 `protobuf:"varint,10,opt,name=joined,proto3" json:"joined,omitempty"`                   // how many have
+	Owner         string                 `protobuf:"bytes,11,opt,name=owner,proto3" json:"owner,omitempty"`                      // of the pilots
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13541,7 +13803,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13554,7 +13816,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13613,6 +13875,27 @@ func (x *TokenInfo) GetUsedFrom() string {
 	return ""
 }
 
+func (x *TokenInfo) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+func (x *TokenInfo) GetJoined() uint32 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+func (x *TokenInfo) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 type RemoveTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // or the beginning of the id
@@ -13622,7 +13905,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13634,7 +13917,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13647,7 +13930,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13666,7 +13949,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13678,7 +13961,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13691,7 +13974,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13709,7 +13992,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13721,7 +14004,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13734,7 +14017,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 type MembersReply struct {
@@ -13747,7 +14030,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13759,7 +14042,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13772,7 +14055,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13799,13 +14082,14 @@ type MemberInfo struct {
 	Revoked       int64                  `protobuf:"varint,6,opt,name=revoked,proto3" json:"revoked,omitempty"` // 0: not revoked
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`    // of the revocation
 	From          string                 `protobuf:"bytes,8,opt,name=from,proto3" json:"from,omitempty"`        // the host that it joined from
+	Owner         string                 `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`      // of a pilot
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13817,7 +14101,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13830,7 +14114,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{173}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13889,6 +14173,13 @@ func (x *MemberInfo) GetFrom() string {
 	return ""
 }
 
+func (x *MemberInfo) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 type RevokeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -13899,7 +14190,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13911,7 +14202,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13924,7 +14215,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{174}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13950,7 +14241,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13962,7 +14253,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13975,7 +14266,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{171}
+	return file_roost_proto_rawDescGZIP(), []int{175}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13995,7 +14286,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14007,7 +14298,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14020,7 +14311,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{172}
+	return file_roost_proto_rawDescGZIP(), []int{176}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -14049,7 +14340,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14061,7 +14352,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14074,7 +14365,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{173}
+	return file_roost_proto_rawDescGZIP(), []int{177}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -14108,7 +14399,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[178]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14120,7 +14411,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[178]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14133,7 +14424,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{174}
+	return file_roost_proto_rawDescGZIP(), []int{178}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -14158,7 +14449,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[179]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14170,7 +14461,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[179]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14183,7 +14474,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{175}
+	return file_roost_proto_rawDescGZIP(), []int{179}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -14237,7 +14528,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[180]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14249,7 +14540,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[180]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14262,7 +14553,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{176}
+	return file_roost_proto_rawDescGZIP(), []int{180}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -14281,7 +14572,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[181]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14293,7 +14584,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[181]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14306,7 +14597,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{177}
+	return file_roost_proto_rawDescGZIP(), []int{181}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -14334,7 +14625,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[182]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14346,7 +14637,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[182]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14359,7 +14650,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{178}
+	return file_roost_proto_rawDescGZIP(), []int{182}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -14821,7 +15112,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xa5\b\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"!\n" +
+	"\vRelayListen\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"/\n" +
+	"\tRelayCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\"D\n" +
+	"\n" +
+	"RelayBytes\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\"\xa5\b\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -15245,13 +15546,14 @@ const file_roost_proto_rawDesc = "" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
-	"\x05ranks\x18\x03 \x01(\bR\x05ranks\"\xaf\x01\n" +
+	"\x05ranks\x18\x03 \x01(\bR\x05ranks\"\xc8\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
 	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
 	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\x12\x12\n" +
-	"\x04more\x18\x15 \x01(\bR\x04more\"\xa7\x03\n" +
+	"\x04more\x18\x15 \x01(\bR\x04more\x12\x17\n" +
+	"\aleft_ns\x18\x1e \x01(\x03R\x06leftNs\"\xa7\x03\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
@@ -15519,13 +15821,14 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"GreetReply\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x10\n" +
-	"\x03now\x18\x02 \x01(\x03R\x03now\"{\n" +
+	"\x03now\x18\x02 \x01(\x03R\x03now\"\x8f\x01\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
 	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
-	"\x04host\x18\x05 \x01(\tR\x04host\"\xaa\x02\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\x12\x12\n" +
+	"\x04life\x18\x06 \x01(\x03R\x04life\"\xc0\x02\n" +
 	"\tJoinReply\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
@@ -15541,7 +15844,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"accountant\x18\n" +
 	" \x01(\tR\n" +
-	"accountant\"(\n" +
+	"accountant\x12\x14\n" +
+	"\x05owner\x18\v \x01(\tR\x05owner\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\".\n" +
 	"\n" +
@@ -15553,15 +15857,21 @@ const file_roost_proto_rawDesc = "" +
 	"\x0eRevokedRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\"\"\n" +
 	"\fRevokedReply\x12\x12\n" +
-	"\x04list\x18\x01 \x01(\fR\x04list\"N\n" +
+	"\x04list\x18\x01 \x01(\fR\x04list\"x\n" +
 	"\x10MakeTokenRequest\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04life\x18\x03 \x01(\x03R\x04life\"k\n" +
+	"\x04life\x18\x03 \x01(\x03R\x04life\x12\x12\n" +
+	"\x04uses\x18\x04 \x01(\rR\x04uses\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\"O\n" +
+	"\x11PilotTokenRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x03R\x04life\x12\x12\n" +
+	"\x04uses\x18\x03 \x01(\rR\x04uses\"k\n" +
 	"\x0eMakeTokenReply\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12)\n" +
-	"\x04info\x18\x03 \x01(\v2\x15.roost.wire.TokenInfoR\x04info\"\xbb\x01\n" +
+	"\x04info\x18\x03 \x01(\v2\x15.roost.wire.TokenInfoR\x04info\"\xfd\x01\n" +
 	"\tTokenInfo\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
@@ -15570,7 +15880,11 @@ const file_roost_proto_rawDesc = "" +
 	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x12\n" +
 	"\x04used\x18\x06 \x01(\x03R\x04used\x12\x17\n" +
 	"\aused_by\x18\a \x01(\tR\x06usedBy\x12\x1b\n" +
-	"\tused_from\x18\b \x01(\tR\busedFrom\"$\n" +
+	"\tused_from\x18\b \x01(\tR\busedFrom\x12\x12\n" +
+	"\x04uses\x18\t \x01(\rR\x04uses\x12\x16\n" +
+	"\x06joined\x18\n" +
+	" \x01(\rR\x06joined\x12\x14\n" +
+	"\x05owner\x18\v \x01(\tR\x05owner\"$\n" +
 	"\x12RemoveTokenRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"C\n" +
 	"\x10RemoveTokenReply\x12/\n" +
@@ -15578,7 +15892,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x0eMembersRequest\"o\n" +
 	"\fMembersReply\x12-\n" +
 	"\x06tokens\x18\x01 \x03(\v2\x15.roost.wire.TokenInfoR\x06tokens\x120\n" +
-	"\amembers\x18\x02 \x03(\v2\x16.roost.wire.MemberInfoR\amembers\"\xc2\x01\n" +
+	"\amembers\x18\x02 \x03(\v2\x16.roost.wire.MemberInfoR\amembers\"\xd8\x01\n" +
 	"\n" +
 	"MemberInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -15588,7 +15902,8 @@ const file_roost_proto_rawDesc = "" +
 	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x18\n" +
 	"\arevoked\x18\x06 \x01(\x03R\arevoked\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
-	"\x04from\x18\b \x01(\tR\x04from\";\n" +
+	"\x04from\x18\b \x01(\tR\x04from\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\";\n" +
 	"\rRevokeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
@@ -15626,7 +15941,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x14HEALTH_STATE_UNREADY\x10\x01\x12\x16\n" +
 	"\x12HEALTH_STATE_READY\x10\x02\x12\x18\n" +
 	"\x14HEALTH_STATE_FAILING\x10\x03\x12\x18\n" +
-	"\x14HEALTH_STATE_LEAVING\x10\x042\xbf\x0e\n" +
+	"\x14HEALTH_STATE_LEAVING\x10\x042\x87\x0f\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
@@ -15651,7 +15966,9 @@ const file_roost_proto_rawDesc = "" +
 	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x12H\n" +
 	"\n" +
 	"BeginLogin\x12\x1d.roost.wire.BeginLoginRequest\x1a\x1b.roost.wire.BeginLoginReply\x129\n" +
-	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
+	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12F\n" +
+	"\n" +
+	"PilotToken\x12\x1b.roost.wire.PilotTokenQuery\x1a\x1b.roost.wire.PilotTokenReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
 	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo\x12:\n" +
 	"\x05Names\x12\x16.roost.wire.NamesQuery\x1a\x17.roost.wire.NamesUpdate0\x01\x12<\n" +
@@ -15693,7 +16010,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
 	"\x06Status\x12\x18.roost.wire.CellQuestion\x1a\x16.roost.wire.CellStatus\x126\n" +
 	"\x03Add\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged\x129\n" +
-	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xf0\x04\n" +
+	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xbd\x01\n" +
+	"\x05Relay\x12:\n" +
+	"\x06Listen\x12\x17.roost.wire.RelayListen\x1a\x15.roost.wire.RelayCall0\x01\x12<\n" +
+	"\x06Accept\x12\x16.roost.wire.RelayBytes\x1a\x16.roost.wire.RelayBytes(\x010\x01\x12:\n" +
+	"\x04Dial\x12\x16.roost.wire.RelayBytes\x1a\x16.roost.wire.RelayBytes(\x010\x012\xf0\x04\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -15730,13 +16051,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
 	"\x06Resume\x12\x19.roost.wire.ResumeRequest\x1a\x16.roost.wire.OwnerReply\x126\n" +
 	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReply\x12?\n" +
-	"\aPresent\x12\x1a.roost.wire.PresentRequest\x1a\x18.roost.wire.PresentReply2\xc8\x04\n" +
+	"\aPresent\x12\x1a.roost.wire.PresentRequest\x1a\x18.roost.wire.PresentReply2\x95\x05\n" +
 	"\tAuthority\x129\n" +
 	"\x05Greet\x12\x18.roost.wire.GreetRequest\x1a\x16.roost.wire.GreetReply\x126\n" +
 	"\x04Join\x12\x17.roost.wire.JoinRequest\x1a\x15.roost.wire.JoinReply\x129\n" +
 	"\x05Renew\x12\x18.roost.wire.RenewRequest\x1a\x16.roost.wire.RenewReply\x129\n" +
 	"\x05Leave\x12\x18.roost.wire.LeaveRequest\x1a\x16.roost.wire.LeaveReply\x12?\n" +
-	"\aRevoked\x12\x1a.roost.wire.RevokedRequest\x1a\x18.roost.wire.RevokedReply\x12E\n" +
+	"\aRevoked\x12\x1a.roost.wire.RevokedRequest\x1a\x18.roost.wire.RevokedReply\x12K\n" +
+	"\x0eMakePilotToken\x12\x1d.roost.wire.PilotTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12E\n" +
 	"\tMakeToken\x12\x1c.roost.wire.MakeTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12K\n" +
 	"\vRemoveToken\x12\x1e.roost.wire.RemoveTokenRequest\x1a\x1c.roost.wire.RemoveTokenReply\x12?\n" +
 	"\aMembers\x12\x1a.roost.wire.MembersRequest\x1a\x18.roost.wire.MembersReply\x12<\n" +
@@ -15763,7 +16085,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 183)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 187)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -15828,211 +16150,217 @@ var file_roost_proto_goTypes = []any{
 	(*ReplicaHello)(nil),                    // 60: roost.wire.ReplicaHello
 	(*ReplicaState)(nil),                    // 61: roost.wire.ReplicaState
 	(*ReplicaMember)(nil),                   // 62: roost.wire.ReplicaMember
-	(*ToStartd)(nil),                        // 63: roost.wire.ToStartd
-	(*FetchContent)(nil),                    // 64: roost.wire.FetchContent
-	(*Resize)(nil),                          // 65: roost.wire.Resize
-	(*Resized)(nil),                         // 66: roost.wire.Resized
-	(*PlaceSecrets)(nil),                    // 67: roost.wire.PlaceSecrets
-	(*HoldChecks)(nil),                      // 68: roost.wire.HoldChecks
-	(*SessionHello)(nil),                    // 69: roost.wire.SessionHello
-	(*ClaimRequest)(nil),                    // 70: roost.wire.ClaimRequest
-	(*PortRequest)(nil),                     // 71: roost.wire.PortRequest
-	(*Activate)(nil),                        // 72: roost.wire.Activate
-	(*Launch)(nil),                          // 73: roost.wire.Launch
-	(*TakeCheckpoint)(nil),                  // 74: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),                  // 75: roost.wire.CheckpointKept
-	(*Freeze)(nil),                          // 76: roost.wire.Freeze
-	(*Signal)(nil),                          // 77: roost.wire.Signal
-	(*Limit)(nil),                           // 78: roost.wire.Limit
-	(*HostFiles)(nil),                       // 79: roost.wire.HostFiles
-	(*Message)(nil),                         // 80: roost.wire.Message
-	(*Program)(nil),                         // 81: roost.wire.Program
-	(*SlurmProgram)(nil),                    // 82: roost.wire.SlurmProgram
-	(*MpiRanks)(nil),                        // 83: roost.wire.MpiRanks
-	(*PackageMount)(nil),                    // 84: roost.wire.PackageMount
-	(*Container)(nil),                       // 85: roost.wire.Container
-	(*ContainerMount)(nil),                  // 86: roost.wire.ContainerMount
-	(*ServiceProgram)(nil),                  // 87: roost.wire.ServiceProgram
-	(*MetricSource)(nil),                    // 88: roost.wire.MetricSource
-	(*TaskMetric)(nil),                      // 89: roost.wire.TaskMetric
-	(*NameRight)(nil),                       // 90: roost.wire.NameRight
-	(*RenewNameRight)(nil),                  // 91: roost.wire.RenewNameRight
-	(*LogBounds)(nil),                       // 92: roost.wire.LogBounds
-	(*HealthCheck)(nil),                     // 93: roost.wire.HealthCheck
-	(*Bounds)(nil),                          // 94: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),                // 95: roost.wire.CheckpointPolicy
-	(*Image)(nil),                           // 96: roost.wire.Image
-	(*FetchImageRequest)(nil),               // 97: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),                      // 98: roost.wire.ImageRight
-	(*SignedImageRight)(nil),                // 99: roost.wire.SignedImageRight
-	(*ChunkPlanRequest)(nil),                // 100: roost.wire.ChunkPlanRequest
-	(*ChunkResult)(nil),                     // 101: roost.wire.ChunkResult
-	(*ChunkPlan)(nil),                       // 102: roost.wire.ChunkPlan
-	(*ChunkSource)(nil),                     // 103: roost.wire.ChunkSource
-	(*BlobPins)(nil),                        // 104: roost.wire.BlobPins
-	(*BlobManifest)(nil),                    // 105: roost.wire.BlobManifest
-	(*UserFile)(nil),                        // 106: roost.wire.UserFile
-	(*UserFilePart)(nil),                    // 107: roost.wire.UserFilePart
-	(*RetainFilesRequest)(nil),              // 108: roost.wire.RetainFilesRequest
-	(*RetainFilesReply)(nil),                // 109: roost.wire.RetainFilesReply
-	(*RemoveImageReply)(nil),                // 110: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                          // 111: roost.wire.Vacate
-	(*Acknowledge)(nil),                     // 112: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),                    // 113: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),                     // 114: roost.wire.RenewLeases
-	(*FromStartd)(nil),                      // 115: roost.wire.FromStartd
-	(*ContainerProgress)(nil),               // 116: roost.wire.ContainerProgress
-	(*TaskHealth)(nil),                      // 117: roost.wire.TaskHealth
-	(*ReachWanted)(nil),                     // 118: roost.wire.ReachWanted
-	(*SessionWelcome)(nil),                  // 119: roost.wire.SessionWelcome
-	(*ClaimState)(nil),                      // 120: roost.wire.ClaimState
-	(*ClaimReady)(nil),                      // 121: roost.wire.ClaimReady
-	(*Suspended)(nil),                       // 122: roost.wire.Suspended
-	(*ClaimReply)(nil),                      // 123: roost.wire.ClaimReply
-	(*InputReady)(nil),                      // 124: roost.wire.InputReady
-	(*Started)(nil),                         // 125: roost.wire.Started
-	(*Exited)(nil),                          // 126: roost.wire.Exited
-	(*CheckpointTaken)(nil),                 // 127: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),                     // 128: roost.wire.UsageReport
-	(*AttemptUsage)(nil),                    // 129: roost.wire.AttemptUsage
-	(*ClaimLost)(nil),                       // 130: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),                   // 131: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),                       // 132: roost.wire.FileEntry
-	(*FileChunk)(nil),                       // 133: roost.wire.FileChunk
-	(*TransferTotals)(nil),                  // 134: roost.wire.TransferTotals
-	(*ObjectOrder)(nil),                     // 135: roost.wire.ObjectOrder
-	(*ObjectMove)(nil),                      // 136: roost.wire.ObjectMove
-	(*ObjectPart)(nil),                      // 137: roost.wire.ObjectPart
-	(*ObjectAddress)(nil),                   // 138: roost.wire.ObjectAddress
-	(*ObjectReport)(nil),                    // 139: roost.wire.ObjectReport
-	(*ObjectWant)(nil),                      // 140: roost.wire.ObjectWant
-	(*ObjectMoved)(nil),                     // 141: roost.wire.ObjectMoved
-	(*ObjectFailure)(nil),                   // 142: roost.wire.ObjectFailure
-	(*PutReply)(nil),                        // 143: roost.wire.PutReply
-	(*FetchRequest)(nil),                    // 144: roost.wire.FetchRequest
-	(*TailRequest)(nil),                     // 145: roost.wire.TailRequest
-	(*GuardSigns)(nil),                      // 146: roost.wire.GuardSigns
-	(*IdleSource)(nil),                      // 147: roost.wire.IdleSource
-	(*Pause)(nil),                           // 148: roost.wire.Pause
-	(*GuardReport)(nil),                     // 149: roost.wire.GuardReport
-	(*OwnerFreeze)(nil),                     // 150: roost.wire.OwnerFreeze
-	(*Tenant)(nil),                          // 151: roost.wire.Tenant
-	(*PauseRequest)(nil),                    // 152: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),                   // 153: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),                      // 154: roost.wire.OwnerReply
-	(*MineRequest)(nil),                     // 155: roost.wire.MineRequest
-	(*MineReply)(nil),                       // 156: roost.wire.MineReply
-	(*PresentRequest)(nil),                  // 157: roost.wire.PresentRequest
-	(*PresentReply)(nil),                    // 158: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 159: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 160: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 161: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 162: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 163: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 164: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 165: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 166: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 167: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 168: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 169: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),                  // 170: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 171: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 172: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 173: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 174: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 175: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 176: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 177: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 178: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 179: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 180: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 181: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 182: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 183: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 184: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 185: roost.wire.FeedBatch
-	nil,                                     // 186: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 187: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 188: roost.wire.Extent.WordsEntry
-	nil,                                     // 189: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 190: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 191: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 192: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 193: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 194: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 195: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 196: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 197: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 198: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 199: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 200: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 201: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 202: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 203: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 204: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 205: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 206: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 207: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 208: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 209: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 210: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 211: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 212: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 213: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 214: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 215: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 216: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 217: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 218: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 219: roost.wire.LoginRequest
-	(*scheddapi.LoginsRequest)(nil),         // 220: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 221: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 222: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 223: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 224: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 225: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 226: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 227: roost.wire.FlowNodesRequest
-	(*scheddapi.ReachOutput)(nil),           // 228: roost.wire.ReachOutput
-	(*scheddapi.SubmitReply)(nil),           // 229: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 230: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 231: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 232: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 233: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 234: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 235: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 236: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 237: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 238: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 239: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 240: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 241: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 242: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 243: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 244: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 245: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 246: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 247: roost.wire.LoginReply
-	(*scheddapi.LoginsReply)(nil),           // 248: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 249: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 250: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 251: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 252: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 253: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 254: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 255: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 256: roost.wire.WaitSummary
-	(*scheddapi.ReachCall)(nil),             // 257: roost.wire.ReachCall
+	(*RelayListen)(nil),                     // 63: roost.wire.RelayListen
+	(*RelayCall)(nil),                       // 64: roost.wire.RelayCall
+	(*RelayBytes)(nil),                      // 65: roost.wire.RelayBytes
+	(*ToStartd)(nil),                        // 66: roost.wire.ToStartd
+	(*FetchContent)(nil),                    // 67: roost.wire.FetchContent
+	(*Resize)(nil),                          // 68: roost.wire.Resize
+	(*Resized)(nil),                         // 69: roost.wire.Resized
+	(*PlaceSecrets)(nil),                    // 70: roost.wire.PlaceSecrets
+	(*HoldChecks)(nil),                      // 71: roost.wire.HoldChecks
+	(*SessionHello)(nil),                    // 72: roost.wire.SessionHello
+	(*ClaimRequest)(nil),                    // 73: roost.wire.ClaimRequest
+	(*PortRequest)(nil),                     // 74: roost.wire.PortRequest
+	(*Activate)(nil),                        // 75: roost.wire.Activate
+	(*Launch)(nil),                          // 76: roost.wire.Launch
+	(*TakeCheckpoint)(nil),                  // 77: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),                  // 78: roost.wire.CheckpointKept
+	(*Freeze)(nil),                          // 79: roost.wire.Freeze
+	(*Signal)(nil),                          // 80: roost.wire.Signal
+	(*Limit)(nil),                           // 81: roost.wire.Limit
+	(*HostFiles)(nil),                       // 82: roost.wire.HostFiles
+	(*Message)(nil),                         // 83: roost.wire.Message
+	(*Program)(nil),                         // 84: roost.wire.Program
+	(*SlurmProgram)(nil),                    // 85: roost.wire.SlurmProgram
+	(*MpiRanks)(nil),                        // 86: roost.wire.MpiRanks
+	(*PackageMount)(nil),                    // 87: roost.wire.PackageMount
+	(*Container)(nil),                       // 88: roost.wire.Container
+	(*ContainerMount)(nil),                  // 89: roost.wire.ContainerMount
+	(*ServiceProgram)(nil),                  // 90: roost.wire.ServiceProgram
+	(*MetricSource)(nil),                    // 91: roost.wire.MetricSource
+	(*TaskMetric)(nil),                      // 92: roost.wire.TaskMetric
+	(*NameRight)(nil),                       // 93: roost.wire.NameRight
+	(*RenewNameRight)(nil),                  // 94: roost.wire.RenewNameRight
+	(*LogBounds)(nil),                       // 95: roost.wire.LogBounds
+	(*HealthCheck)(nil),                     // 96: roost.wire.HealthCheck
+	(*Bounds)(nil),                          // 97: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),                // 98: roost.wire.CheckpointPolicy
+	(*Image)(nil),                           // 99: roost.wire.Image
+	(*FetchImageRequest)(nil),               // 100: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),                      // 101: roost.wire.ImageRight
+	(*SignedImageRight)(nil),                // 102: roost.wire.SignedImageRight
+	(*ChunkPlanRequest)(nil),                // 103: roost.wire.ChunkPlanRequest
+	(*ChunkResult)(nil),                     // 104: roost.wire.ChunkResult
+	(*ChunkPlan)(nil),                       // 105: roost.wire.ChunkPlan
+	(*ChunkSource)(nil),                     // 106: roost.wire.ChunkSource
+	(*BlobPins)(nil),                        // 107: roost.wire.BlobPins
+	(*BlobManifest)(nil),                    // 108: roost.wire.BlobManifest
+	(*UserFile)(nil),                        // 109: roost.wire.UserFile
+	(*UserFilePart)(nil),                    // 110: roost.wire.UserFilePart
+	(*RetainFilesRequest)(nil),              // 111: roost.wire.RetainFilesRequest
+	(*RetainFilesReply)(nil),                // 112: roost.wire.RetainFilesReply
+	(*RemoveImageReply)(nil),                // 113: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                          // 114: roost.wire.Vacate
+	(*Acknowledge)(nil),                     // 115: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),                    // 116: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),                     // 117: roost.wire.RenewLeases
+	(*FromStartd)(nil),                      // 118: roost.wire.FromStartd
+	(*ContainerProgress)(nil),               // 119: roost.wire.ContainerProgress
+	(*TaskHealth)(nil),                      // 120: roost.wire.TaskHealth
+	(*ReachWanted)(nil),                     // 121: roost.wire.ReachWanted
+	(*SessionWelcome)(nil),                  // 122: roost.wire.SessionWelcome
+	(*ClaimState)(nil),                      // 123: roost.wire.ClaimState
+	(*ClaimReady)(nil),                      // 124: roost.wire.ClaimReady
+	(*Suspended)(nil),                       // 125: roost.wire.Suspended
+	(*ClaimReply)(nil),                      // 126: roost.wire.ClaimReply
+	(*InputReady)(nil),                      // 127: roost.wire.InputReady
+	(*Started)(nil),                         // 128: roost.wire.Started
+	(*Exited)(nil),                          // 129: roost.wire.Exited
+	(*CheckpointTaken)(nil),                 // 130: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),                     // 131: roost.wire.UsageReport
+	(*AttemptUsage)(nil),                    // 132: roost.wire.AttemptUsage
+	(*ClaimLost)(nil),                       // 133: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),                   // 134: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),                       // 135: roost.wire.FileEntry
+	(*FileChunk)(nil),                       // 136: roost.wire.FileChunk
+	(*TransferTotals)(nil),                  // 137: roost.wire.TransferTotals
+	(*ObjectOrder)(nil),                     // 138: roost.wire.ObjectOrder
+	(*ObjectMove)(nil),                      // 139: roost.wire.ObjectMove
+	(*ObjectPart)(nil),                      // 140: roost.wire.ObjectPart
+	(*ObjectAddress)(nil),                   // 141: roost.wire.ObjectAddress
+	(*ObjectReport)(nil),                    // 142: roost.wire.ObjectReport
+	(*ObjectWant)(nil),                      // 143: roost.wire.ObjectWant
+	(*ObjectMoved)(nil),                     // 144: roost.wire.ObjectMoved
+	(*ObjectFailure)(nil),                   // 145: roost.wire.ObjectFailure
+	(*PutReply)(nil),                        // 146: roost.wire.PutReply
+	(*FetchRequest)(nil),                    // 147: roost.wire.FetchRequest
+	(*TailRequest)(nil),                     // 148: roost.wire.TailRequest
+	(*GuardSigns)(nil),                      // 149: roost.wire.GuardSigns
+	(*IdleSource)(nil),                      // 150: roost.wire.IdleSource
+	(*Pause)(nil),                           // 151: roost.wire.Pause
+	(*GuardReport)(nil),                     // 152: roost.wire.GuardReport
+	(*OwnerFreeze)(nil),                     // 153: roost.wire.OwnerFreeze
+	(*Tenant)(nil),                          // 154: roost.wire.Tenant
+	(*PauseRequest)(nil),                    // 155: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),                   // 156: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),                      // 157: roost.wire.OwnerReply
+	(*MineRequest)(nil),                     // 158: roost.wire.MineRequest
+	(*MineReply)(nil),                       // 159: roost.wire.MineReply
+	(*PresentRequest)(nil),                  // 160: roost.wire.PresentRequest
+	(*PresentReply)(nil),                    // 161: roost.wire.PresentReply
+	(*GreetRequest)(nil),                    // 162: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 163: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 164: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 165: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 166: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 167: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 168: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 169: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 170: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 171: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 172: roost.wire.MakeTokenRequest
+	(*PilotTokenRequest)(nil),               // 173: roost.wire.PilotTokenRequest
+	(*MakeTokenReply)(nil),                  // 174: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 175: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 176: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 177: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 178: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 179: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 180: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 181: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 182: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 183: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 184: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 185: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 186: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 187: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 188: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 189: roost.wire.FeedBatch
+	nil,                                     // 190: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 191: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 192: roost.wire.Extent.WordsEntry
+	nil,                                     // 193: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 194: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 195: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 196: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 197: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 198: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 199: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 200: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 201: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 202: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 203: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 204: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 205: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 206: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 207: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 208: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 209: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 210: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 211: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 212: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 213: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 214: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 215: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 216: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 217: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 218: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 219: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 220: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 221: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 222: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 223: roost.wire.LoginRequest
+	(*scheddapi.PilotTokenQuery)(nil),       // 224: roost.wire.PilotTokenQuery
+	(*scheddapi.LoginsRequest)(nil),         // 225: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 226: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 227: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 228: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 229: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 230: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 231: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 232: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 233: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 234: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 235: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 236: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 237: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 238: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 239: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 240: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 241: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 242: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 243: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 244: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 245: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 246: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 247: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 248: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 249: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 250: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 251: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 252: roost.wire.LoginReply
+	(*scheddapi.PilotTokenReply)(nil),       // 253: roost.wire.PilotTokenReply
+	(*scheddapi.LoginsReply)(nil),           // 254: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 255: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 256: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 257: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 258: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 259: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 260: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 261: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 262: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 263: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
-	190, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	191, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	192, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	193, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	194, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	195, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	186, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	187, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	194, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	195, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	196, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	197, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	198, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	199, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	190, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	191, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -16047,12 +16375,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	196, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	200, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	196, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	196, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	200, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	200, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -16068,9 +16396,9 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	188, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	189, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	196, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	192, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	193, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	200, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
 	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
@@ -16079,352 +16407,362 @@ var file_roost_proto_depIdxs = []int32{
 	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
 	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
 	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	196, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	197, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	200, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	201, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
 	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
 	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	69,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	70,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	72,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	111, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	112, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	113, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	114, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	73,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	74,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	75,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	76,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	77,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	80,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	78,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	79,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	68,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	91,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	67,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
-	65,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	64,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	198, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	198, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	196, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	198, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	196, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	198, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	72,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	73,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	75,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	114, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	115, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	116, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	117, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	76,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	77,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	78,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	79,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	80,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	83,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	81,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	82,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	71,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	94,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	70,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	68,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	67,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
+	202, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	202, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	200, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	202, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	200, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	202, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
 	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	198, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	196, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	71,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	198, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	81,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	198, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	198, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	198, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	198, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	198, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	198, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	198, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	198, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	96,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	94,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	87,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	85,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
-	84,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
-	83,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
-	82,  // 105: roost.wire.Program.slurm:type_name -> roost.wire.SlurmProgram
-	86,  // 106: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	93,  // 107: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	90,  // 108: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	92,  // 109: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	88,  // 110: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	198, // 111: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	198, // 112: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	90,  // 113: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	202, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	200, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	74,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	202, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	84,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
+	202, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	202, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	202, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	202, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	202, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	202, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	202, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	202, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	99,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	97,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	90,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	88,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
+	87,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	86,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
+	85,  // 105: roost.wire.Program.slurm:type_name -> roost.wire.SlurmProgram
+	89,  // 106: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	96,  // 107: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	93,  // 108: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	95,  // 109: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	91,  // 110: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	202, // 111: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	202, // 112: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 113: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
 	3,   // 114: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
 	4,   // 115: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 116: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	198, // 117: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	198, // 118: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	101, // 119: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	202, // 117: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	202, // 118: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	104, // 119: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
 	5,   // 120: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	103, // 121: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	106, // 122: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	106, // 123: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	106, // 124: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	198, // 125: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	199, // 126: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	198, // 127: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	119, // 128: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	123, // 129: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	125, // 130: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	126, // 131: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	130, // 132: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	131, // 133: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	124, // 134: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	127, // 135: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	128, // 136: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	121, // 137: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	122, // 138: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	117, // 139: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	118, // 140: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	66,  // 141: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	89,  // 142: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	116, // 143: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	198, // 144: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	198, // 145: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	106, // 121: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	109, // 122: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	109, // 123: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	109, // 124: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	202, // 125: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	203, // 126: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	202, // 127: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	122, // 128: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	126, // 129: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	128, // 130: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	129, // 131: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	133, // 132: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	134, // 133: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	127, // 134: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	130, // 135: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	131, // 136: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	124, // 137: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	125, // 138: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	120, // 139: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	121, // 140: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	69,  // 141: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	92,  // 142: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	119, // 143: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	202, // 144: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	202, // 145: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 146: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	200, // 147: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	198, // 148: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	120, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	196, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	198, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	126, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	201, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	204, // 147: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	202, // 148: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	123, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	200, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	202, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	129, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	205, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
 	21,  // 154: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	201, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	198, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	201, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	202, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	198, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	198, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	198, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	203, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	132, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	127, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	204, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	198, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	96,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	129, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	198, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	205, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	204, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	198, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	132, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	134, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	198, // 175: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
-	134, // 176: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
-	136, // 177: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
-	138, // 178: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
-	132, // 179: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
-	137, // 180: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
-	140, // 181: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
-	141, // 182: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
-	142, // 183: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
-	137, // 184: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
-	198, // 185: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	198, // 186: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	147, // 187: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	148, // 188: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	205, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	202, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	205, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	206, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	202, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	202, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	202, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	207, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	135, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	130, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	208, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	202, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	132, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	202, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	209, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	208, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	202, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	135, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	137, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	202, // 175: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
+	137, // 176: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
+	139, // 177: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
+	141, // 178: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
+	135, // 179: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
+	140, // 180: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
+	143, // 181: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
+	144, // 182: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
+	145, // 183: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
+	140, // 184: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
+	202, // 185: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	202, // 186: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	150, // 187: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	151, // 188: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	6,   // 189: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	151, // 190: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	150, // 191: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	148, // 192: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	146, // 193: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	149, // 194: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	171, // 195: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	171, // 196: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	171, // 197: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	176, // 198: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	183, // 199: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	181, // 200: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	182, // 201: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	193, // 202: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	206, // 203: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	207, // 204: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	195, // 205: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	194, // 206: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	190, // 207: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	192, // 208: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	208, // 209: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	209, // 210: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	210, // 211: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	211, // 212: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	191, // 213: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	212, // 214: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	213, // 215: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	214, // 216: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	215, // 217: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	216, // 218: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	217, // 219: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	218, // 220: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	219, // 221: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	220, // 222: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	221, // 223: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	222, // 224: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	223, // 225: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	224, // 226: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	224, // 227: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	225, // 228: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	226, // 229: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	227, // 230: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 231: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	208, // 232: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	209, // 233: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 234: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 235: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 236: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 237: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 238: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 239: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 240: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 241: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 242: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	210, // 243: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	222, // 244: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 245: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 246: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	212, // 247: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	213, // 248: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 249: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 250: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 251: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 252: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 253: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 254: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 255: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 256: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	133, // 257: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	144, // 258: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	145, // 259: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	97,  // 260: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	133, // 261: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	191, // 262: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	228, // 263: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	224, // 264: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	135, // 265: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
-	133, // 266: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	97,  // 267: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	97,  // 268: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	107, // 269: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	106, // 270: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	108, // 271: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	224, // 272: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	224, // 273: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	223, // 274: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	224, // 275: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	224, // 276: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	104, // 277: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	225, // 278: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	226, // 279: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	100, // 280: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	149, // 281: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	152, // 282: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	153, // 283: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	155, // 284: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	157, // 285: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	159, // 286: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	161, // 287: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	163, // 288: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	165, // 289: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	167, // 290: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	169, // 291: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	172, // 292: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	174, // 293: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	177, // 294: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	180, // 295: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	184, // 296: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	179, // 297: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	215, // 298: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	216, // 299: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	229, // 300: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	229, // 301: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	230, // 302: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	231, // 303: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	232, // 304: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	233, // 305: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	234, // 306: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	235, // 307: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	236, // 308: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	237, // 309: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	238, // 310: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	239, // 311: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	240, // 312: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	241, // 313: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	242, // 314: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	243, // 315: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	244, // 316: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	245, // 317: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	246, // 318: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	247, // 319: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	248, // 320: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	249, // 321: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	250, // 322: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	251, // 323: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	252, // 324: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	251, // 325: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	253, // 326: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	254, // 327: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	255, // 328: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	231, // 329: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	235, // 330: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	236, // 331: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	232, // 332: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	229, // 333: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	234, // 334: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	233, // 335: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	239, // 336: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	256, // 337: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 338: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 339: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 340: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	237, // 341: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	250, // 342: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 343: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 344: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	240, // 345: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	241, // 346: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 347: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 348: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 349: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 350: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 351: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 352: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 353: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	115, // 354: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	143, // 355: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	133, // 356: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	234, // 357: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	133, // 358: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	143, // 359: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	239, // 360: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	257, // 361: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	223, // 362: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	139, // 363: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
-	143, // 364: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	133, // 365: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	110, // 366: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	143, // 367: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	107, // 368: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	109, // 369: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	105, // 370: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	223, // 371: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	251, // 372: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	252, // 373: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	251, // 374: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	104, // 375: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	253, // 376: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	254, // 377: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	102, // 378: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	146, // 379: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	154, // 380: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	154, // 381: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	156, // 382: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	158, // 383: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	160, // 384: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	162, // 385: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	164, // 386: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	166, // 387: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	168, // 388: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	170, // 389: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	173, // 390: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	175, // 391: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	178, // 392: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	185, // 393: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	185, // 394: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	185, // 395: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	243, // 396: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	244, // 397: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	300, // [300:398] is the sub-list for method output_type
-	202, // [202:300] is the sub-list for method input_type
+	154, // 190: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	153, // 191: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	151, // 192: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	149, // 193: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	152, // 194: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	175, // 195: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	175, // 196: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	175, // 197: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	180, // 198: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	187, // 199: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	185, // 200: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	186, // 201: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	197, // 202: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	210, // 203: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	211, // 204: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	199, // 205: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	198, // 206: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	194, // 207: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	196, // 208: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	212, // 209: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	213, // 210: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	214, // 211: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	215, // 212: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	195, // 213: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	216, // 214: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	217, // 215: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	218, // 216: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	219, // 217: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	220, // 218: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	221, // 219: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	222, // 220: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	223, // 221: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	224, // 222: roost.wire.Schedd.PilotToken:input_type -> roost.wire.PilotTokenQuery
+	225, // 223: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	226, // 224: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	227, // 225: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	228, // 226: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	229, // 227: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	229, // 228: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	230, // 229: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	231, // 230: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	232, // 231: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 232: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	212, // 233: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	213, // 234: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 235: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 236: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 237: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 238: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 239: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 240: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 241: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 242: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 243: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	214, // 244: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	227, // 245: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 246: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 247: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	216, // 248: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	217, // 249: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 250: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 251: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 252: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 253: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 254: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 255: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 256: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 257: roost.wire.Relay.Listen:input_type -> roost.wire.RelayListen
+	65,  // 258: roost.wire.Relay.Accept:input_type -> roost.wire.RelayBytes
+	65,  // 259: roost.wire.Relay.Dial:input_type -> roost.wire.RelayBytes
+	66,  // 260: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	136, // 261: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	147, // 262: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	148, // 263: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	100, // 264: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	136, // 265: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	195, // 266: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	233, // 267: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	229, // 268: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	138, // 269: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
+	136, // 270: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	100, // 271: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	100, // 272: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	110, // 273: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	109, // 274: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	111, // 275: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	229, // 276: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	229, // 277: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	228, // 278: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	229, // 279: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	229, // 280: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	107, // 281: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	230, // 282: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	231, // 283: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	103, // 284: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	152, // 285: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	155, // 286: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	156, // 287: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	158, // 288: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	160, // 289: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	162, // 290: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	164, // 291: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	166, // 292: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	168, // 293: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	170, // 294: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	173, // 295: roost.wire.Authority.MakePilotToken:input_type -> roost.wire.PilotTokenRequest
+	172, // 296: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	176, // 297: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	178, // 298: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	181, // 299: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	184, // 300: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	188, // 301: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	183, // 302: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	219, // 303: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	220, // 304: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	234, // 305: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	234, // 306: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	235, // 307: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	236, // 308: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	237, // 309: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	238, // 310: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	239, // 311: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	240, // 312: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	241, // 313: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	242, // 314: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	243, // 315: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	244, // 316: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	245, // 317: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	246, // 318: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	247, // 319: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	248, // 320: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	249, // 321: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	250, // 322: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	251, // 323: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	252, // 324: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	253, // 325: roost.wire.Schedd.PilotToken:output_type -> roost.wire.PilotTokenReply
+	254, // 326: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	255, // 327: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	256, // 328: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	257, // 329: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	258, // 330: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	257, // 331: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	259, // 332: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	260, // 333: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	261, // 334: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	236, // 335: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	240, // 336: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	241, // 337: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	237, // 338: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	234, // 339: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	239, // 340: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	238, // 341: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	244, // 342: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	262, // 343: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 344: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 345: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 346: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	242, // 347: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	256, // 348: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 349: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 350: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	245, // 351: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	246, // 352: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 353: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 354: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 355: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 356: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 357: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 358: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 359: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	64,  // 360: roost.wire.Relay.Listen:output_type -> roost.wire.RelayCall
+	65,  // 361: roost.wire.Relay.Accept:output_type -> roost.wire.RelayBytes
+	65,  // 362: roost.wire.Relay.Dial:output_type -> roost.wire.RelayBytes
+	118, // 363: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	146, // 364: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	136, // 365: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	239, // 366: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	136, // 367: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	146, // 368: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	244, // 369: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	263, // 370: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	228, // 371: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	142, // 372: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
+	146, // 373: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	136, // 374: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	113, // 375: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	146, // 376: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	110, // 377: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	112, // 378: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	108, // 379: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	228, // 380: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	257, // 381: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	258, // 382: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	257, // 383: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	107, // 384: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	259, // 385: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	260, // 386: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	105, // 387: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	149, // 388: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	157, // 389: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	157, // 390: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	159, // 391: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	161, // 392: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	163, // 393: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	165, // 394: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	167, // 395: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	169, // 396: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	171, // 397: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	174, // 398: roost.wire.Authority.MakePilotToken:output_type -> roost.wire.MakeTokenReply
+	174, // 399: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	177, // 400: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	179, // 401: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	182, // 402: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	189, // 403: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	189, // 404: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	189, // 405: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	248, // 406: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	249, // 407: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	305, // [305:408] is the sub-list for method output_type
+	202, // [202:305] is the sub-list for method input_type
 	202, // [202:202] is the sub-list for extension type_name
 	202, // [202:202] is the sub-list for extension extendee
 	0,   // [0:202] is the sub-list for field type_name
@@ -16459,7 +16797,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[56].OneofWrappers = []any{
+	file_roost_proto_msgTypes[59].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -16481,7 +16819,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Resize)(nil),
 		(*ToStartd_FetchContent)(nil),
 	}
-	file_roost_proto_msgTypes[108].OneofWrappers = []any{
+	file_roost_proto_msgTypes[111].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -16499,16 +16837,16 @@ func file_roost_proto_init() {
 		(*FromStartd_Metric)(nil),
 		(*FromStartd_Container)(nil),
 	}
-	file_roost_proto_msgTypes[125].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[128].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   183,
+			NumMessages:   187,
 			NumExtensions: 0,
-			NumServices:   12,
+			NumServices:   13,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

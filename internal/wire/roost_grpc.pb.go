@@ -43,6 +43,7 @@ const (
 	Schedd_LoginToken_FullMethodName     = "/roost.wire.Schedd/LoginToken"
 	Schedd_BeginLogin_FullMethodName     = "/roost.wire.Schedd/BeginLogin"
 	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
+	Schedd_PilotToken_FullMethodName     = "/roost.wire.Schedd/PilotToken"
 	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
 	Schedd_Logout_FullMethodName         = "/roost.wire.Schedd/Logout"
 	Schedd_Names_FullMethodName          = "/roost.wire.Schedd/Names"
@@ -80,6 +81,7 @@ type ScheddClient interface {
 	LoginToken(ctx context.Context, in *scheddapi.LoginTokenRequest, opts ...grpc.CallOption) (*scheddapi.LoginTokenReply, error)
 	BeginLogin(ctx context.Context, in *scheddapi.BeginLoginRequest, opts ...grpc.CallOption) (*scheddapi.BeginLoginReply, error)
 	Login(ctx context.Context, in *scheddapi.LoginRequest, opts ...grpc.CallOption) (*scheddapi.LoginReply, error)
+	PilotToken(ctx context.Context, in *scheddapi.PilotTokenQuery, opts ...grpc.CallOption) (*scheddapi.PilotTokenReply, error)
 	Logins(ctx context.Context, in *scheddapi.LoginsRequest, opts ...grpc.CallOption) (*scheddapi.LoginsReply, error)
 	Logout(ctx context.Context, in *scheddapi.LogoutRequest, opts ...grpc.CallOption) (*scheddapi.LoginInfo, error)
 	Names(ctx context.Context, in *scheddapi.NamesQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[scheddapi.NamesUpdate], error)
@@ -382,6 +384,16 @@ func (c *scheddClient) Login(ctx context.Context, in *scheddapi.LoginRequest, op
 	return out, nil
 }
 
+func (c *scheddClient) PilotToken(ctx context.Context, in *scheddapi.PilotTokenQuery, opts ...grpc.CallOption) (*scheddapi.PilotTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(scheddapi.PilotTokenReply)
+	err := c.cc.Invoke(ctx, Schedd_PilotToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *scheddClient) Logins(ctx context.Context, in *scheddapi.LoginsRequest, opts ...grpc.CallOption) (*scheddapi.LoginsReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(scheddapi.LoginsReply)
@@ -519,6 +531,7 @@ type ScheddServer interface {
 	LoginToken(context.Context, *scheddapi.LoginTokenRequest) (*scheddapi.LoginTokenReply, error)
 	BeginLogin(context.Context, *scheddapi.BeginLoginRequest) (*scheddapi.BeginLoginReply, error)
 	Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error)
+	PilotToken(context.Context, *scheddapi.PilotTokenQuery) (*scheddapi.PilotTokenReply, error)
 	Logins(context.Context, *scheddapi.LoginsRequest) (*scheddapi.LoginsReply, error)
 	Logout(context.Context, *scheddapi.LogoutRequest) (*scheddapi.LoginInfo, error)
 	Names(*scheddapi.NamesQuery, grpc.ServerStreamingServer[scheddapi.NamesUpdate]) error
@@ -599,6 +612,9 @@ func (UnimplementedScheddServer) BeginLogin(context.Context, *scheddapi.BeginLog
 }
 func (UnimplementedScheddServer) Login(context.Context, *scheddapi.LoginRequest) (*scheddapi.LoginReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Login not implemented")
+}
+func (UnimplementedScheddServer) PilotToken(context.Context, *scheddapi.PilotTokenQuery) (*scheddapi.PilotTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method PilotToken not implemented")
 }
 func (UnimplementedScheddServer) Logins(context.Context, *scheddapi.LoginsRequest) (*scheddapi.LoginsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Logins not implemented")
@@ -919,6 +935,24 @@ func _Schedd_Login_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_PilotToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(scheddapi.PilotTokenQuery)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).PilotToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_PilotToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).PilotToken(ctx, req.(*scheddapi.PilotTokenQuery))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Schedd_Logins_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(scheddapi.LoginsRequest)
 	if err := dec(in); err != nil {
@@ -1098,6 +1132,10 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Login",
 			Handler:    _Schedd_Login_Handler,
+		},
+		{
+			MethodName: "PilotToken",
+			Handler:    _Schedd_PilotToken_Handler,
 		},
 		{
 			MethodName: "Logins",
@@ -2493,6 +2531,185 @@ var Replica_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Relay_Listen_FullMethodName = "/roost.wire.Relay/Listen"
+	Relay_Accept_FullMethodName = "/roost.wire.Relay/Accept"
+	Relay_Dial_FullMethodName   = "/roost.wire.Relay/Dial"
+)
+
+// RelayClient is the client API for Relay service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Relay carries connections to nodes that nobody can dial, because they are behind a
+// firewall or a router that translates addresses. Such a node has one connection, which
+// it has opened itself. Both ends of what is carried authenticate each other: the relay
+// sees ciphertext only.
+type RelayClient interface {
+	Listen(ctx context.Context, in *RelayListen, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RelayCall], error)
+	Accept(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RelayBytes, RelayBytes], error)
+	Dial(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RelayBytes, RelayBytes], error)
+}
+
+type relayClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewRelayClient(cc grpc.ClientConnInterface) RelayClient {
+	return &relayClient{cc}
+}
+
+func (c *relayClient) Listen(ctx context.Context, in *RelayListen, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RelayCall], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Relay_ServiceDesc.Streams[0], Relay_Listen_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RelayListen, RelayCall]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_ListenClient = grpc.ServerStreamingClient[RelayCall]
+
+func (c *relayClient) Accept(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RelayBytes, RelayBytes], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Relay_ServiceDesc.Streams[1], Relay_Accept_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RelayBytes, RelayBytes]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_AcceptClient = grpc.BidiStreamingClient[RelayBytes, RelayBytes]
+
+func (c *relayClient) Dial(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RelayBytes, RelayBytes], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Relay_ServiceDesc.Streams[2], Relay_Dial_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RelayBytes, RelayBytes]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_DialClient = grpc.BidiStreamingClient[RelayBytes, RelayBytes]
+
+// RelayServer is the server API for Relay service.
+// All implementations must embed UnimplementedRelayServer
+// for forward compatibility.
+//
+// Relay carries connections to nodes that nobody can dial, because they are behind a
+// firewall or a router that translates addresses. Such a node has one connection, which
+// it has opened itself. Both ends of what is carried authenticate each other: the relay
+// sees ciphertext only.
+type RelayServer interface {
+	Listen(*RelayListen, grpc.ServerStreamingServer[RelayCall]) error
+	Accept(grpc.BidiStreamingServer[RelayBytes, RelayBytes]) error
+	Dial(grpc.BidiStreamingServer[RelayBytes, RelayBytes]) error
+	mustEmbedUnimplementedRelayServer()
+}
+
+// UnimplementedRelayServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedRelayServer struct{}
+
+func (UnimplementedRelayServer) Listen(*RelayListen, grpc.ServerStreamingServer[RelayCall]) error {
+	return status.Error(codes.Unimplemented, "method Listen not implemented")
+}
+func (UnimplementedRelayServer) Accept(grpc.BidiStreamingServer[RelayBytes, RelayBytes]) error {
+	return status.Error(codes.Unimplemented, "method Accept not implemented")
+}
+func (UnimplementedRelayServer) Dial(grpc.BidiStreamingServer[RelayBytes, RelayBytes]) error {
+	return status.Error(codes.Unimplemented, "method Dial not implemented")
+}
+func (UnimplementedRelayServer) mustEmbedUnimplementedRelayServer() {}
+func (UnimplementedRelayServer) testEmbeddedByValue()               {}
+
+// UnsafeRelayServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to RelayServer will
+// result in compilation errors.
+type UnsafeRelayServer interface {
+	mustEmbedUnimplementedRelayServer()
+}
+
+func RegisterRelayServer(s grpc.ServiceRegistrar, srv RelayServer) {
+	// If the following call panics, it indicates UnimplementedRelayServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Relay_ServiceDesc, srv)
+}
+
+func _Relay_Listen_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RelayListen)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(RelayServer).Listen(m, &grpc.GenericServerStream[RelayListen, RelayCall]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_ListenServer = grpc.ServerStreamingServer[RelayCall]
+
+func _Relay_Accept_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(RelayServer).Accept(&grpc.GenericServerStream[RelayBytes, RelayBytes]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_AcceptServer = grpc.BidiStreamingServer[RelayBytes, RelayBytes]
+
+func _Relay_Dial_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(RelayServer).Dial(&grpc.GenericServerStream[RelayBytes, RelayBytes]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Relay_DialServer = grpc.BidiStreamingServer[RelayBytes, RelayBytes]
+
+// Relay_ServiceDesc is the grpc.ServiceDesc for Relay service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Relay_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Relay",
+	HandlerType: (*RelayServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Listen",
+			Handler:       _Relay_Listen_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Accept",
+			Handler:       _Relay_Accept_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Dial",
+			Handler:       _Relay_Dial_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
+
+const (
 	Startd_Session_FullMethodName     = "/roost.wire.Startd/Session"
 	Startd_Put_FullMethodName         = "/roost.wire.Startd/Put"
 	Startd_Fetch_FullMethodName       = "/roost.wire.Startd/Fetch"
@@ -3800,15 +4017,16 @@ var Guard_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Authority_Greet_FullMethodName       = "/roost.wire.Authority/Greet"
-	Authority_Join_FullMethodName        = "/roost.wire.Authority/Join"
-	Authority_Renew_FullMethodName       = "/roost.wire.Authority/Renew"
-	Authority_Leave_FullMethodName       = "/roost.wire.Authority/Leave"
-	Authority_Revoked_FullMethodName     = "/roost.wire.Authority/Revoked"
-	Authority_MakeToken_FullMethodName   = "/roost.wire.Authority/MakeToken"
-	Authority_RemoveToken_FullMethodName = "/roost.wire.Authority/RemoveToken"
-	Authority_Members_FullMethodName     = "/roost.wire.Authority/Members"
-	Authority_Revoke_FullMethodName      = "/roost.wire.Authority/Revoke"
+	Authority_Greet_FullMethodName          = "/roost.wire.Authority/Greet"
+	Authority_Join_FullMethodName           = "/roost.wire.Authority/Join"
+	Authority_Renew_FullMethodName          = "/roost.wire.Authority/Renew"
+	Authority_Leave_FullMethodName          = "/roost.wire.Authority/Leave"
+	Authority_Revoked_FullMethodName        = "/roost.wire.Authority/Revoked"
+	Authority_MakePilotToken_FullMethodName = "/roost.wire.Authority/MakePilotToken"
+	Authority_MakeToken_FullMethodName      = "/roost.wire.Authority/MakeToken"
+	Authority_RemoveToken_FullMethodName    = "/roost.wire.Authority/RemoveToken"
+	Authority_Members_FullMethodName        = "/roost.wire.Authority/Members"
+	Authority_Revoke_FullMethodName         = "/roost.wire.Authority/Revoke"
 )
 
 // AuthorityClient is the client API for Authority service.
@@ -3825,6 +4043,7 @@ type AuthorityClient interface {
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error)
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveReply, error)
 	Revoked(ctx context.Context, in *RevokedRequest, opts ...grpc.CallOption) (*RevokedReply, error)
+	MakePilotToken(ctx context.Context, in *PilotTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error)
 	// for the administrator, on this host; the following calls, too
 	MakeToken(ctx context.Context, in *MakeTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error)
 	RemoveToken(ctx context.Context, in *RemoveTokenRequest, opts ...grpc.CallOption) (*RemoveTokenReply, error)
@@ -3890,6 +4109,16 @@ func (c *authorityClient) Revoked(ctx context.Context, in *RevokedRequest, opts 
 	return out, nil
 }
 
+func (c *authorityClient) MakePilotToken(ctx context.Context, in *PilotTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MakeTokenReply)
+	err := c.cc.Invoke(ctx, Authority_MakePilotToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *authorityClient) MakeToken(ctx context.Context, in *MakeTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MakeTokenReply)
@@ -3944,6 +4173,7 @@ type AuthorityServer interface {
 	Renew(context.Context, *RenewRequest) (*RenewReply, error)
 	Leave(context.Context, *LeaveRequest) (*LeaveReply, error)
 	Revoked(context.Context, *RevokedRequest) (*RevokedReply, error)
+	MakePilotToken(context.Context, *PilotTokenRequest) (*MakeTokenReply, error)
 	// for the administrator, on this host; the following calls, too
 	MakeToken(context.Context, *MakeTokenRequest) (*MakeTokenReply, error)
 	RemoveToken(context.Context, *RemoveTokenRequest) (*RemoveTokenReply, error)
@@ -3973,6 +4203,9 @@ func (UnimplementedAuthorityServer) Leave(context.Context, *LeaveRequest) (*Leav
 }
 func (UnimplementedAuthorityServer) Revoked(context.Context, *RevokedRequest) (*RevokedReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Revoked not implemented")
+}
+func (UnimplementedAuthorityServer) MakePilotToken(context.Context, *PilotTokenRequest) (*MakeTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method MakePilotToken not implemented")
 }
 func (UnimplementedAuthorityServer) MakeToken(context.Context, *MakeTokenRequest) (*MakeTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method MakeToken not implemented")
@@ -4097,6 +4330,24 @@ func _Authority_Revoked_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Authority_MakePilotToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PilotTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).MakePilotToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_MakePilotToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).MakePilotToken(ctx, req.(*PilotTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Authority_MakeToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MakeTokenRequest)
 	if err := dec(in); err != nil {
@@ -4195,6 +4446,10 @@ var Authority_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Revoked",
 			Handler:    _Authority_Revoked_Handler,
+		},
+		{
+			MethodName: "MakePilotToken",
+			Handler:    _Authority_MakePilotToken_Handler,
 		},
 		{
 			MethodName: "MakeToken",

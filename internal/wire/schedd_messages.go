@@ -18,6 +18,8 @@ type (
 	UsageWindow           = scheddapi.UsageWindow
 	LoginTokenRequest     = scheddapi.LoginTokenRequest
 	LoginTokenReply       = scheddapi.LoginTokenReply
+	PilotTokenQuery       = scheddapi.PilotTokenQuery
+	PilotTokenReply       = scheddapi.PilotTokenReply
 	LoginRequest          = scheddapi.LoginRequest
 	LoginReply            = scheddapi.LoginReply
 	ProviderProof         = scheddapi.ProviderProof

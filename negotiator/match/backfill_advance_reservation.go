@@ -37,6 +37,9 @@ func (r *AdvanceReservation) admits(who fairshare.Submitter) bool {
 	})
 }
 
+// pilotEnd is the drain of each pilot, whose allocation in another batch system ends.
+var pilotEnd = MachineDrain{Reason: "its allocation ends"}
+
 // applyReservations applies the drains and advance reservations of administrators.
 func (p backfillPlanner) applyReservations() {
 	for i := range p.Drains {
@@ -47,6 +50,12 @@ func (p backfillPlanner) applyReservations() {
 				Until: until, Resources: wholeMachine}, reservationHolder{drain: d})
 			p.result.Unavailable = append(p.result.Unavailable,
 				UnavailableWindow{Machine: d.Node, From: unixOrDefault(d.From, 0), Until: unixOrDefault(d.Until, 0)})
+		}
+	}
+	for at, m := range p.Machines {
+		if m.goneAt > 0 { // the schedds have heard it from the pilot itself
+			p.reserveMachine(at, timeline.Reservation{From: max(m.goneAt, p.now), Until: timeline.Never,
+				Resources: wholeMachine}, reservationHolder{drain: &pilotEnd})
 		}
 	}
 	for i := range p.Reservations {

@@ -45,6 +45,7 @@ type Machine struct {
 	units         *gpu.FreeResources               // nil: the ad does not describe resource units
 	streamFree    roost.MilliCPU                   // CPU that a stream task can get in one unit
 	preemptible   [roost.BatchBand + 1]preemptible // by band: what evicting claims up to that band would free
+	goneAt        int64                            // unix seconds: when a pilot is gone; 0: it stays
 	firstEnd      int64                            // unix seconds: earliest end of a claim; 0: unknown
 	futureReturns []timeline.CapacityRelease       // capacity that becomes free beside that of Claims
 	inMatcher     *Matcher                         // the matcher whose table holds the ad
@@ -77,6 +78,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 		m.ownerActive = true
 	}
 	m.paused, _ = ad.Bool(roost.AttrPaused)
+	m.goneAt, _ = ad.Int(roost.AttrPilotUntil)
 	return m
 }
 

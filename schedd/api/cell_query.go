@@ -36,7 +36,7 @@ func (s *Service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 	err = fmt.Errorf("negotiator: %w: the node file names none", roost.Unavailable)
 	for _, address := range addresses {
 		var reply *wire.CellReply
-		if reply, err = s.forwardCellQuery(ctx, address, req); err == nil || !errors.Is(err, roost.Unavailable) {
+		if reply, err = forwardCellQuery(ctx, s.identity, address, req); err == nil || !errors.Is(err, roost.Unavailable) {
 			return reply, err
 		}
 	}
@@ -59,9 +59,9 @@ func (s *Service) NegotiatorAddresses(ctx context.Context) (addresses []string, 
 	return addresses, err
 }
 
-func (s *Service) forwardCellQuery(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply,
-	error) {
-	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
+func forwardCellQuery(ctx context.Context, id *rpc.Identity, address string,
+	req *wire.CellRequest) (*wire.CellReply, error) {
+	conn, err := rpc.Dial(address, id, peer.Negotiator)
 	if err != nil {
 		return nil, err
 	}

@@ -119,6 +119,7 @@ type Dispatcher struct {
 	restarting     map[roost.TaskID]*Claim        // Restarting
 	gangs          map[roost.GrantID]*pendingGang // that are not there yet, or were given up a moment ago
 	unavailable    map[string][]UnavailableWindow // by node
+	nodeEnds       map[string]roost.BootTime      // of pilots, by node: when they are gone
 	inside         insideClaims
 	effects        []Effect
 	shrunkRequests map[RequestID]bool // requests that have lost claims

@@ -20,8 +20,34 @@ func (d *Dispatcher) SetUnavailable(all []UnavailableWindow) {
 	}
 }
 
+// SetNodeEnd notes when a node is gone, because its allocation in another batch system
+// ends; 0: nobody knows.
+func SetNodeEnd(d *Dispatcher, node string, end roost.BootTime) {
+	if end == 0 {
+		delete(d.nodeEnds, node)
+		return
+	}
+	if d.nodeEnds == nil {
+		d.nodeEnds = map[string]roost.BootTime{}
+	}
+	d.nodeEnds[node] = end
+}
+
+// endsTooSoon reports whether a claim's node is gone before its next task may have ended.
+func (d *Dispatcher) endsTooSoon(now roost.BootTime, c *Claim) bool {
+	end, ok := d.nodeEnds[c.Node]
+	if !ok {
+		return false
+	}
+	walltime, _ := d.jobQueue.RuntimeBound(c.Request)
+	return walltime <= 0 || now+walltime > end
+}
+
 // isAvailable reports whether no task of a claim's request may begin on its node now.
 func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
+	if d.endsTooSoon(now, c) {
+		return true
+	}
 	list := d.unavailable[c.Node]
 	if len(list) == 0 {
 		return false

@@ -61,7 +61,7 @@ func (a *Accounts) Resolve(c Claimant) (Credential, error) {
 		return Credential{}, err
 	}
 	if c.UID == a.ownUID {
-		return Credential{UserCredential: ownCredential()}, nil
+		return Credential{UserCredential: OwnCredential()}, nil
 	}
 	user, err := a.directory.User(c.UID)
 	if err != nil {
@@ -209,7 +209,7 @@ func (a *Accounts) ChooseSlotUser(node string, uid uint32,
 const maxSlotTries = 10_000
 
 // ownCredential is that of this process.
-func ownCredential() userfiles.UserCredential {
+func OwnCredential() userfiles.UserCredential {
 	c := userfiles.UserCredential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	groups, _ := os.Getgroups()
 	for _, g := range groups {
@@ -225,7 +225,7 @@ func (a *Accounts) credential(f *File) userfiles.UserCredential {
 		return *f.Rights
 	}
 	if f.UID == a.ownUID {
-		return ownCredential()
+		return OwnCredential()
 	}
 	user, _ := a.directory.User(f.UID)
 	return userfiles.UserCredential{UID: f.UID, GID: f.GID, Groups: user.Groups}

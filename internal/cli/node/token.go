@@ -33,11 +33,17 @@ func TokenCommand() *frame.Command {
 			{Line: "sudo roost token --desktop", Description: "print the line for somebody's desktop"},
 			{Line: "sudo roost token --server --for n7 --expires 1d",
 				Description: "for n7 alone, until tomorrow; if there is an n7 it is replaced"},
+			{Line: "roost token --pilots 20 --expires 24h >pilot.token",
+				Description: "for 20 pilots of yours, until tomorrow"},
 			{Line: "sudo roost token rm 3f9c", Description: "take a token back"},
 		},
 		Flags: append(append(roleFlags(),
 			&ucli.BoolFlag{Name: "user", Usage: "instead, print the line with which you act on your jobs here from " +
 				"another machine; see roost-login(1)"},
+			&ucli.IntFlag{Name: "pilots", Usage: "instead, print what `N` pilots need that run your tasks in another " +
+				"batch system; see roost-pilot(1)"},
+			&ucli.StringFlag{Name: "owner", Usage: "the pilots are of `USER`, or USER@NODE, and not yours; only where " +
+				"the authority is, as root"},
 			&ucli.StringFlag{Name: "for", Usage: "the `NAME` of the only node that may use it"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` it is good", Value: "1h"},
 		), authorityFlags()...),
@@ -45,6 +51,8 @@ func TokenCommand() *frame.Command {
 			switch {
 			case c.Flag("user"):
 				return userToken(c)
+			case c.IsFlagSet("pilots"):
+				return pilotToken(c)
 			case len(c.Args) == 0:
 				return makeToken(c)
 			case c.Args[0] == "list" && len(c.Args) == 1:
@@ -155,6 +163,8 @@ func revokeNode(c *frame.Invocation) error {
 // tokenState is a token's, for people.
 func tokenState(t *wire.TokenInfo, now time.Time) string {
 	switch {
+	case t.GetUses() > 0 && now.UnixNano() < t.GetExpires():
+		return fmt.Sprintf("%d of %d pilots of %s have joined", t.GetJoined(), t.GetUses(), t.GetOwner())
 	case t.GetUsed() != 0:
 		return "used by " + t.GetUsedBy() + " from " + t.GetUsedFrom()
 	case now.UnixNano() >= t.GetExpires():
@@ -169,6 +179,8 @@ func memberState(m *wire.MemberInfo, now time.Time) string {
 		return "revoked: " + m.GetReason()
 	case now.UnixNano() >= m.GetExpires():
 		return "expired"
+	case m.GetOwner() != "":
+		return "pilot of " + m.GetOwner()
 	}
 	return "member"
 }

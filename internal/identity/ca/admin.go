@@ -27,6 +27,9 @@ func (s *authorityService) MakeToken(ctx context.Context, req *wire.MakeTokenReq
 	if err != nil {
 		return nil, err
 	}
+	if NodePart(req.GetPart()) == Pilot {
+		return s.makePilotToken(req.GetOwner(), req.GetUses(), time.Duration(req.GetLife()), fmt.Sprintf("uid %d", uid))
+	}
 	t, record, err := s.store.createToken(NodePart(req.GetPart()), req.GetName(), time.Duration(req.GetLife()),
 		time.Now())
 	if err != nil {

@@ -35,34 +35,42 @@ type joinRequest struct {
 	name      string   // empty: the name of the token, or else host
 	host      string   // the machine's own name
 	publicKey ed25519.PublicKey
-	fromHost  string // the host that sent the request
+	fromHost  string        // the host that sent the request
+	life      time.Duration // that a pilot will live; 0: as long as it may
 }
 
 // createToken makes a token and returns it with its record.
 func (s *certStore) createToken(part NodePart, name string, life time.Duration,
 	now time.Time) (JoinToken, *tokenRecord, error) {
-	if life == 0 {
-		life = defaultTokenLife
-	}
 	switch {
-	case part.Roles() == nil:
+	case part.Roles() == nil || part == Pilot:
 		return JoinToken{}, nil, fmt.Errorf("part %q: %w: a token is for one of %v", part, roost.Invalid, Parts())
 	case name != "" && !isValidNodeName(name):
 		return JoinToken{}, nil, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
 	case name != "" && strings.EqualFold(name, s.ownName):
 		return JoinToken{}, nil, fmt.Errorf("node %s: %w: this is the authority's own node; it needs no token", name,
 			roost.Invalid)
-	case life < time.Minute || life > maxTokenLife:
+	}
+	return s.storeToken(tokenRecord{Part: part, Name: name}, life, now)
+}
+
+// storeToken makes a token and stores its record, in which the caller has set whom it is
+// for.
+func (s *certStore) storeToken(record tokenRecord, life time.Duration, now time.Time) (JoinToken, *tokenRecord, error) {
+	if life == 0 {
+		life = defaultTokenLife
+	}
+	if life < time.Minute || life > maxTokenLife {
 		return JoinToken{}, nil, fmt.Errorf("expires: %w: %v is not between a minute and 30 days", roost.Invalid, life)
 	}
 	t := NewToken(s.ca.Certificate())
-	record := &tokenRecord{Part: part, Name: name, Made: now.UnixNano(), Expires: now.Add(life).UnixNano()}
-	return t, record, s.db.Update(func(tx *boltfile.Tx) error {
+	record.Made, record.Expires = now.UnixNano(), now.Add(life).UnixNano()
+	return t, &record, s.db.Update(func(tx *boltfile.Tx) error {
 		if tx.Bucket(tokensBucket).Len() >= maxTokens {
 			return fmt.Errorf("token: %w: %d are kept already: remove those that are not needed with roost token rm",
 				roost.Exhausted, maxTokens)
 		}
-		return saveRecord(tx, tokensBucket, digest(t.Secret[:]), record)
+		return saveRecord(tx, tokensBucket, digest(t.Secret[:]), &record)
 	})
 }
 
@@ -94,6 +102,10 @@ func (s *certStore) redeemToken(a joinRequest, now time.Time) (got *certRecord, 
 		}
 		if !ok {
 			return unknownTokenError(s.ca.Certificate().Subject.CommonName)
+		}
+		if t.Part == Pilot {
+			got, err = s.joinPilot(tx, key, t, a, now)
+			return err
 		}
 		if t.Used != nil {
 			got, err = s.repeatAnswer(tx, t, a, now)

@@ -16,6 +16,7 @@ import (
 // info returns the public information about a token.
 func (t *tokenRecord) info(digest []byte) *wire.TokenInfo {
 	info := &wire.TokenInfo{Id: tokenID(digest), Part: string(t.Part), Name: t.Name, Made: t.Made, Expires: t.Expires}
+	info.Uses, info.Joined, info.Owner = t.Uses, t.Joined, t.Owner
 	if t.Used != nil {
 		info.Used, info.UsedBy, info.UsedFrom = t.Used.At, t.Used.Node, t.Used.FromHost
 	}
@@ -51,7 +52,7 @@ func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 		i := newest[name]
 		list = append(list, &wire.MemberInfo{
 			Name: i.Name, Part: string(i.Part), Roles: i.Roles, Joined: i.Joined, Expires: i.Expires,
-			Revoked: i.Revoked, Reason: i.Reason, From: i.FromHost,
+			Revoked: i.Revoked, Reason: i.Reason, From: i.FromHost, Owner: i.Owner,
 		})
 	}
 	return list, err

@@ -13,9 +13,10 @@ const (
 	Desktop NodePart = "desktop" // users submit there, and it runs jobs while its owner does not need it
 	Central NodePart = "central" // runs collector and negotiator, and users submit there
 	Submit  NodePart = "submit"  // users submit there, and no jobs run there
+	Pilot   NodePart = "pilot"   // it runs jobs of one user, in an allocation of another batch system
 )
 
-// Parts lists all parts.
+// Parts lists the parts that an administrator chooses from.
 func Parts() []NodePart { return []NodePart{Server, Desktop, Central, Submit} }
 
 // Roles returns the roles in the certificate of a machine with this part.
@@ -27,6 +28,8 @@ func (p NodePart) Roles() []peer.Role {
 		return []peer.Role{peer.Collector, peer.Negotiator, peer.Schedd}
 	case Submit:
 		return []peer.Role{peer.Schedd}
+	case Pilot:
+		return []peer.Role{peer.Pilot}
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (s *authorityService) Join(ctx context.Context, req *wire.JoinRequest) (*wi
 	host, origin := callOrigin(ctx)
 	now := time.Now()
 	a := joinRequest{secret: req.GetSecret(), part: NodePart(req.GetPart()), name: req.GetName(), host: req.GetHost(),
-		fromHost: host}
+		fromHost: host, life: time.Duration(req.GetLife())}
 	record, err := s.limitJoins(a, req.GetRequest(), now)
 	if err != nil {
 		// A client with the right secret is never refused because of other clients at the
@@ -85,7 +85,7 @@ func (s *authorityService) Join(ctx context.Context, req *wire.JoinRequest) (*wi
 	return &wire.JoinReply{
 		Certificate: record.DER, Pool: s.node.Pool, Name: record.Name, Part: string(record.Part), Seen: host,
 		Collectors: s.node.Collectors, Negotiators: s.node.Negotiators, CheckpointServer: s.node.ImageServer,
-		Authority: s.node.AuthorityAt, Accountant: s.node.AccountantAt,
+		Authority: s.node.AuthorityAt, Accountant: s.node.AccountantAt, Owner: record.Owner,
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,12 @@ type tokenRecord struct {
 	Made    int64     `json:"made"`
 	Expires int64     `json:"expires"`
 	Used    *tokenUse `json:"used,omitempty"`
+
+	// of a token for pilots, which has no Used: how many may join, how many have, and
+	// whose they are
+	Uses   uint32 `json:"uses,omitempty"`
+	Joined uint32 `json:"joined,omitempty"`
+	Owner  string `json:"owner,omitempty"`
 }
 
 // tokenUse records the use of a token. With Key and Serial a lost answer can be repeated.
@@ -60,6 +67,9 @@ type certRecord struct {
 	DER      []byte   `json:"der"`
 	Revoked  int64    `json:"revoked,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
+	Owner    string   `json:"owner,omitempty"` // of a pilot
+
+	validity time.Duration // that a pilot asks for
 }
 
 // isValid reports whether the certificate is neither revoked nor expired.
@@ -160,7 +170,13 @@ func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRe
 // issueCert sets the rest.
 func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519.PublicKey,
 	now time.Time) (*certRecord, []byte, error) {
-	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
+	var leaf *x509.Certificate
+	var err error
+	if record.Part == Pilot {
+		leaf, err = s.ca.CertifyPilot(public, record.Name, record.Owner, record.validity)
+	} else {
+		leaf, err = s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -145,15 +145,22 @@ func connectError(addr string, err error) error {
 // CheckPool asks for the name of the pool, and refuses a clock that is far from the
 // authority's. It sends nothing secret, and the token remains unused.
 func (d *Client) CheckPool(ctx context.Context) (pool string, err error) {
+	pool, _, err = d.CheckClock(ctx)
+	return pool, err
+}
+
+// CheckClock is CheckPool, and returns how far the authority's clock is ahead of this
+// machine's.
+func (d *Client) CheckClock(ctx context.Context) (pool string, ahead time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
 	reply, err := wire.NewAuthorityClient(d.conn).Greet(ctx, &wire.GreetRequest{})
 	if err != nil {
-		return "", d.authorityError(err)
+		return "", 0, d.authorityError(err)
 	}
-	theirs := time.Unix(0, reply.GetNow())
-	return reply.GetPool(), clockSkewError(began.Add(time.Since(began)/2), theirs)
+	mine, theirs := began.Add(time.Since(began)/2), time.Unix(0, reply.GetNow())
+	return reply.GetPool(), theirs.Sub(mine), clockSkewError(mine, theirs)
 }
 
 // clockSkewError returns an error that says what to do about two clocks that differ too
@@ -176,10 +183,21 @@ func clockSkewError(mine, theirs time.Time) error {
 // token's name, else host, the name of this machine.
 func (d *Client) Join(ctx context.Context, token ca.JoinToken, part ca.NodePart, name, host string,
 	request []byte) (*wire.JoinReply, error) {
+	return d.join(ctx, &wire.JoinRequest{Secret: token.Secret[:], Part: string(part), Name: name, Host: host,
+		Request: request})
+}
+
+// JoinPilot is Join for a pilot, which states how long it will live; 0: it does not know.
+func (d *Client) JoinPilot(ctx context.Context, token ca.JoinToken, name string, life time.Duration,
+	request []byte) (*wire.JoinReply, error) {
+	return d.join(ctx, &wire.JoinRequest{Secret: token.Secret[:], Part: string(ca.Pilot), Name: name, Life: int64(life),
+		Request: request})
+}
+
+func (d *Client) join(ctx context.Context, request *wire.JoinRequest) (*wire.JoinReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	reply, err := wire.NewAuthorityClient(d.conn).Join(ctx,
-		&wire.JoinRequest{Secret: token.Secret[:], Part: string(part), Name: name, Host: host, Request: request})
+	reply, err := wire.NewAuthorityClient(d.conn).Join(ctx, request)
 	if err != nil {
 		return nil, d.authorityError(err)
 	}

@@ -53,6 +53,7 @@ func scheddAccess() AccessTable {
 		schedd + "BeginLogin":     {Anonymous}, // the schedd checks that the caller is on its host
 		schedd + "Login":          {Anonymous}, // the schedd checks that the caller has a token or another proof
 		schedd + "Logins":         {User},
+		schedd + "PilotToken":     {User}, // for pilots of the caller
 		schedd + "Logout":         {User},
 		schedd + "Names":          {User},
 
@@ -86,9 +87,10 @@ func cellAccess() AccessTable {
 		negotiator = "/roost.wire.Negotiator/"
 		replica    = "/roost.wire.Replica/"
 		cellQueue  = "/roost.wire.CellQueue/"
+		relay      = "/roost.wire.Relay/"
 	)
 	return AccessTable{
-		collector + "Advertise": {Schedd, Startd, Negotiator},
+		collector + "Advertise": {Schedd, Startd, Pilot, Negotiator}, // a pilot's ad says whose it is
 		collector + "Watch":     {Negotiator, Schedd, Accountant},
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector, Accountant},
 		collector + "Names":     {Schedd},
@@ -107,6 +109,10 @@ func cellAccess() AccessTable {
 		replica + "Status":  {Negotiator}, // all nodes that have the key of a central manager
 		replica + "Add":     {Negotiator},
 		replica + "Remove":  {Negotiator},
+
+		relay + "Listen": {Startd, Pilot}, // each for its own node
+		relay + "Accept": {Startd, Pilot}, // only what was meant for its node
+		relay + "Dial":   {Schedd},
 	}
 }
 
@@ -137,19 +143,19 @@ func machineAccess() AccessTable {
 
 		guard + "Present": {User}, // the guard checks that the caller has a session on this machine
 
-		images + "Put":          {Startd, Schedd},
-		images + "Get":          {Startd, Schedd},
+		images + "Put":          {Startd, Pilot, Schedd},
+		images + "Get":          {Startd, Pilot, Schedd},
 		images + "PutFile":      {Schedd}, // the server checks the node of the file, or that it is the cell's queue
 		images + "GetFile":      {Schedd}, // likewise
 		images + "RetainFiles":  {Schedd},
-		images + "GetManifest":  {Startd, Schedd}, // images and packages are no secrets
-		images + "GetChunks":    {Startd, Schedd},
+		images + "GetManifest":  {Startd, Pilot, Schedd}, // images and packages are no secrets
+		images + "GetChunks":    {Startd, Pilot, Schedd},
 		images + "PutBlob":      {Schedd},         // the server charges a user of the node that calls
 		images + "ListBlobs":    {Schedd},         // only those of a user of the node that calls
 		images + "RemoveBlob":   {Schedd},         // likewise
 		images + "PinBlobs":     {Schedd},         // only the pins of the node that calls
 		images + "SetPackage":   {Schedd},         // only what a user of the node that calls has named
-		images + "ListPackages": {Startd, Schedd}, // packages are no secrets
+		images + "ListPackages": {Startd, Pilot, Schedd}, // packages are no secrets
 		images + "PlanChunks":   {Startd},         // the server checks that it is the node of the machine
 		images + "Remove":       {Schedd},         // the server checks that the schedd owns the image
 	}
@@ -162,8 +168,10 @@ func authorityAccess() AccessTable {
 		authority + "Greet":   {Anonymous},
 		authority + "Join":    {Anonymous}, // the authority checks that the caller has a token
 		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
-		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
-		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
+		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant},
+		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant},
+
+		authority + "MakePilotToken": {Schedd}, // for pilots that run tasks of its own users only
 		// The role is root's and the daemons' user's on the authority's own host, and no
 		// peer's over the network; the authority checks that.
 		authority + "MakeToken":   {Authority},

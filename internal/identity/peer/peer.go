@@ -23,6 +23,8 @@ const (
 	Schedd     Role = "schedd"
 	Startd     Role = "startd"
 
+	// a startd in an allocation of another batch system, for tasks of one user
+	Pilot            Role = "pilot"
 	CheckpointServer Role = "checkpoint-server"
 	CellQueue        Role = "cell-queue"
 	Accountant       Role = "accountant"
@@ -31,7 +33,7 @@ const (
 
 // DaemonRoles returns the roles that nodes of a pool can have.
 func DaemonRoles() []Role {
-	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant, Authority, CellQueue}
+	return []Role{Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant, Authority, CellQueue}
 }
 
 // Peer is the other end of a connection. It implements credentials.AuthInfo.
@@ -44,6 +46,9 @@ type Peer struct {
 	Serial    string // over TLS: the certificate's serial number, in hexadecimal digits
 	// over TLS: the name of the cell's queue, if the certificate has the role CellQueue
 	CellQueue string
+	// over TLS: whose tasks a pilot runs, from its certificate: a user's name, or
+	// "user@schedd"; empty: it is no pilot
+	Owner string
 	// over TLS: the user of the schedd's own host whose login this is; such a peer has
 	// role User and no other
 	User          string

@@ -13,11 +13,13 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // How long certificates are valid by default.
@@ -85,8 +87,28 @@ func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []peer.
 		}
 		units = append(units, string(r))
 	}
+	return a.signNode(public, name, units, nil, validity)
+}
+
+// CertifyPilot makes a certificate for a pilot that runs the tasks of one owner.
+func (a *Authority) CertifyPilot(public ed25519.PublicKey, name, owner string,
+	validity time.Duration) (*x509.Certificate, error) {
+	switch {
+	case name == "" || len(name) > 64:
+		return nil, fmt.Errorf("pilot %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
+	case owner == "" || len(owner) > 256:
+		return nil, fmt.Errorf("pilot %s: %w: it has no owner", name, roost.Invalid)
+	}
+	return a.signNode(public, name, []string{string(peer.Pilot)},
+		[]*url.URL{{Scheme: rpc.OwnerScheme, Opaque: url.PathEscape(owner)}}, validity)
+}
+
+// signNode signs the certificate of a node or a pilot.
+func (a *Authority) signNode(public ed25519.PublicKey, name string, units []string, uris []*url.URL,
+	validity time.Duration) (*x509.Certificate, error) {
 	signed, err := signCert(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: name, OrganizationalUnit: units},
+		URIs:                  uris,
 		DNSNames:              []string{name}, // for readers of metrics; Roost looks at the subject
 		NotBefore:             time.Now().Add(-clockSkew),
 		NotAfter:              time.Now().Add(validity),

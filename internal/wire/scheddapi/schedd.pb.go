@@ -203,7 +203,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -268,7 +268,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type Resources struct {
@@ -1116,6 +1116,127 @@ func (x *LoginTokenReply) GetUrl() string {
 	return ""
 }
 
+// PilotTokenQuery asks for a token with which pilots of the caller join the pool.
+type PilotTokenQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Life          int64                  `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"` // nanoseconds; 0: the default
+	Uses          uint32                 `protobuf:"varint,2,opt,name=uses,proto3" json:"uses,omitempty"` // how many pilots may join with it; 0: one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PilotTokenQuery) Reset() {
+	*x = PilotTokenQuery{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PilotTokenQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PilotTokenQuery) ProtoMessage() {}
+
+func (x *PilotTokenQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PilotTokenQuery.ProtoReflect.Descriptor instead.
+func (*PilotTokenQuery) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PilotTokenQuery) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *PilotTokenQuery) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+type PilotTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`      // the secret and the authority's fingerprint
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`  // of the authority, for a pilot
+	Expires       int64                  `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // unix nanoseconds
+	Owner         string                 `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`      // of the pilots
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PilotTokenReply) Reset() {
+	*x = PilotTokenReply{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PilotTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PilotTokenReply) ProtoMessage() {}
+
+func (x *PilotTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PilotTokenReply.ProtoReflect.Descriptor instead.
+func (*PilotTokenReply) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PilotTokenReply) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *PilotTokenReply) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PilotTokenReply) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *PilotTokenReply) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // LoginRequest has a proof of who somebody is, and the key for which a certificate is
 // asked. Exactly one of secret, provider, password and derived is set.
 type LoginRequest struct {
@@ -1132,7 +1253,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1265,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1278,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoginRequest) GetSecret() []byte {
@@ -1214,7 +1335,7 @@ type LoginReply struct {
 
 func (x *LoginReply) Reset() {
 	*x = LoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1347,7 @@ func (x *LoginReply) String() string {
 func (*LoginReply) ProtoMessage() {}
 
 func (x *LoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1360,7 @@ func (x *LoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginReply.ProtoReflect.Descriptor instead.
 func (*LoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoginReply) GetCertificate() []byte {
@@ -1284,7 +1405,7 @@ type ProviderProof struct {
 
 func (x *ProviderProof) Reset() {
 	*x = ProviderProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1417,7 @@ func (x *ProviderProof) String() string {
 func (*ProviderProof) ProtoMessage() {}
 
 func (x *ProviderProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1430,7 @@ func (x *ProviderProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderProof.ProtoReflect.Descriptor instead.
 func (*ProviderProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProviderProof) GetProvider() string {
@@ -1358,7 +1479,7 @@ type PasswordProof struct {
 
 func (x *PasswordProof) Reset() {
 	*x = PasswordProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1491,7 @@ func (x *PasswordProof) String() string {
 func (*PasswordProof) ProtoMessage() {}
 
 func (x *PasswordProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1504,7 @@ func (x *PasswordProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasswordProof.ProtoReflect.Descriptor instead.
 func (*PasswordProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PasswordProof) GetUser() string {
@@ -1413,7 +1534,7 @@ type DerivedProof struct {
 
 func (x *DerivedProof) Reset() {
 	*x = DerivedProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1546,7 @@ func (x *DerivedProof) String() string {
 func (*DerivedProof) ProtoMessage() {}
 
 func (x *DerivedProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1559,7 @@ func (x *DerivedProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DerivedProof.ProtoReflect.Descriptor instead.
 func (*DerivedProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DerivedProof) GetCertificate() []byte {
@@ -1479,7 +1600,7 @@ type BeginLoginRequest struct {
 
 func (x *BeginLoginRequest) Reset() {
 	*x = BeginLoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1612,7 @@ func (x *BeginLoginRequest) String() string {
 func (*BeginLoginRequest) ProtoMessage() {}
 
 func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1625,7 @@ func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginRequest.ProtoReflect.Descriptor instead.
 func (*BeginLoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BeginLoginRequest) GetProvider() string {
@@ -1532,7 +1653,7 @@ type BeginLoginReply struct {
 
 func (x *BeginLoginReply) Reset() {
 	*x = BeginLoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1665,7 @@ func (x *BeginLoginReply) String() string {
 func (*BeginLoginReply) ProtoMessage() {}
 
 func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1678,7 @@ func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginReply.ProtoReflect.Descriptor instead.
 func (*BeginLoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BeginLoginReply) GetTicket() []byte {
@@ -1598,7 +1719,7 @@ type LoginInfo struct {
 
 func (x *LoginInfo) Reset() {
 	*x = LoginInfo{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1731,7 @@ func (x *LoginInfo) String() string {
 func (*LoginInfo) ProtoMessage() {}
 
 func (x *LoginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1744,7 @@ func (x *LoginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
 func (*LoginInfo) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LoginInfo) GetId() string {
@@ -1683,7 +1804,7 @@ type LoginsRequest struct {
 
 func (x *LoginsRequest) Reset() {
 	*x = LoginsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1816,7 @@ func (x *LoginsRequest) String() string {
 func (*LoginsRequest) ProtoMessage() {}
 
 func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +1829,7 @@ func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
 func (*LoginsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
 }
 
 type LoginsReply struct {
@@ -1721,7 +1842,7 @@ type LoginsReply struct {
 
 func (x *LoginsReply) Reset() {
 	*x = LoginsReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1854,7 @@ func (x *LoginsReply) String() string {
 func (*LoginsReply) ProtoMessage() {}
 
 func (x *LoginsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1867,7 @@ func (x *LoginsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
 func (*LoginsReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LoginsReply) GetLogins() []*LoginInfo {
@@ -1772,7 +1893,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1905,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1918,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LogoutRequest) GetId() string {
@@ -1823,7 +1944,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +1956,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1969,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -1883,7 +2004,7 @@ type RowPlace struct {
 
 func (x *RowPlace) Reset() {
 	*x = RowPlace{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2016,7 @@ func (x *RowPlace) String() string {
 func (*RowPlace) ProtoMessage() {}
 
 func (x *RowPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2029,7 @@ func (x *RowPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
 func (*RowPlace) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RowPlace) GetNode() string {
@@ -1940,7 +2061,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2073,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2086,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -2035,7 +2156,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2168,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2181,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -2080,7 +2201,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2213,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2226,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Silent) GetNode() string {
@@ -2140,7 +2261,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2273,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2286,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -2206,7 +2327,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2339,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2352,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Column) GetName() string {
@@ -2261,7 +2382,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2394,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2407,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -2321,7 +2442,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2454,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2467,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -2372,7 +2493,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2505,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2518,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -2416,7 +2537,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2549,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2562,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -2462,7 +2583,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2595,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2608,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -2525,7 +2646,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2658,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2671,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2614,7 +2735,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2747,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2760,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2773,7 +2894,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2906,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2919,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2889,7 +3010,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +3022,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +3035,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JobStatus) GetId() string {
@@ -3310,7 +3431,7 @@ type AllocStatus struct {
 
 func (x *AllocStatus) Reset() {
 	*x = AllocStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3443,7 @@ func (x *AllocStatus) String() string {
 func (*AllocStatus) ProtoMessage() {}
 
 func (x *AllocStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3456,7 @@ func (x *AllocStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocStatus.ProtoReflect.Descriptor instead.
 func (*AllocStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AllocStatus) GetOpen() uint32 {
@@ -3392,7 +3513,7 @@ type InsideAlloc struct {
 
 func (x *InsideAlloc) Reset() {
 	*x = InsideAlloc{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3525,7 @@ func (x *InsideAlloc) String() string {
 func (*InsideAlloc) ProtoMessage() {}
 
 func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3538,7 @@ func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsideAlloc.ProtoReflect.Descriptor instead.
 func (*InsideAlloc) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InsideAlloc) GetSet() string {
@@ -3466,7 +3587,7 @@ type ServiceHealth struct {
 
 func (x *ServiceHealth) Reset() {
 	*x = ServiceHealth{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3599,7 @@ func (x *ServiceHealth) String() string {
 func (*ServiceHealth) ProtoMessage() {}
 
 func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3612,7 @@ func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceHealth.ProtoReflect.Descriptor instead.
 func (*ServiceHealth) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ServiceHealth) GetWanted() uint32 {
@@ -3608,7 +3729,7 @@ type SizeStatus struct {
 
 func (x *SizeStatus) Reset() {
 	*x = SizeStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3741,7 @@ func (x *SizeStatus) String() string {
 func (*SizeStatus) ProtoMessage() {}
 
 func (x *SizeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3754,7 @@ func (x *SizeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SizeStatus.ProtoReflect.Descriptor instead.
 func (*SizeStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SizeStatus) GetMinCpus() float64 {
@@ -3759,7 +3880,7 @@ type AutoscaleStatus struct {
 
 func (x *AutoscaleStatus) Reset() {
 	*x = AutoscaleStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3892,7 @@ func (x *AutoscaleStatus) String() string {
 func (*AutoscaleStatus) ProtoMessage() {}
 
 func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3905,7 @@ func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoscaleStatus.ProtoReflect.Descriptor instead.
 func (*AutoscaleStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AutoscaleStatus) GetMin() uint32 {
@@ -3911,7 +4032,7 @@ type ScaleChange struct {
 
 func (x *ScaleChange) Reset() {
 	*x = ScaleChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3923,7 +4044,7 @@ func (x *ScaleChange) String() string {
 func (*ScaleChange) ProtoMessage() {}
 
 func (x *ScaleChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3936,7 +4057,7 @@ func (x *ScaleChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScaleChange.ProtoReflect.Descriptor instead.
 func (*ScaleChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ScaleChange) GetAt() int64 {
@@ -3974,7 +4095,7 @@ type ScalePoint struct {
 
 func (x *ScalePoint) Reset() {
 	*x = ScalePoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4107,7 @@ func (x *ScalePoint) String() string {
 func (*ScalePoint) ProtoMessage() {}
 
 func (x *ScalePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4120,7 @@ func (x *ScalePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalePoint.ProtoReflect.Descriptor instead.
 func (*ScalePoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ScalePoint) GetAt() int64 {
@@ -4058,7 +4179,7 @@ type CheckResult struct {
 
 func (x *CheckResult) Reset() {
 	*x = CheckResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4191,7 @@ func (x *CheckResult) String() string {
 func (*CheckResult) ProtoMessage() {}
 
 func (x *CheckResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4204,7 @@ func (x *CheckResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResult.ProtoReflect.Descriptor instead.
 func (*CheckResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CheckResult) GetName() string {
@@ -4179,7 +4300,7 @@ type FileTransfer struct {
 
 func (x *FileTransfer) Reset() {
 	*x = FileTransfer{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4312,7 @@ func (x *FileTransfer) String() string {
 func (*FileTransfer) ProtoMessage() {}
 
 func (x *FileTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4325,7 @@ func (x *FileTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileTransfer.ProtoReflect.Descriptor instead.
 func (*FileTransfer) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FileTransfer) GetKind() string {
@@ -4256,7 +4377,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4389,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4402,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RunNow) GetBy() string {
@@ -4332,7 +4453,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4465,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4478,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Chunk) GetNode() string {
@@ -4416,7 +4537,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4549,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4562,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -4581,7 +4702,7 @@ type FlowOrder struct {
 
 func (x *FlowOrder) Reset() {
 	*x = FlowOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4714,7 @@ func (x *FlowOrder) String() string {
 func (*FlowOrder) ProtoMessage() {}
 
 func (x *FlowOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4727,7 @@ func (x *FlowOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowOrder.ProtoReflect.Descriptor instead.
 func (*FlowOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FlowOrder) GetCommand() string {
@@ -4638,7 +4759,7 @@ type FlowLimits struct {
 
 func (x *FlowLimits) Reset() {
 	*x = FlowLimits{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4650,7 +4771,7 @@ func (x *FlowLimits) String() string {
 func (*FlowLimits) ProtoMessage() {}
 
 func (x *FlowLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4663,7 +4784,7 @@ func (x *FlowLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowLimits.ProtoReflect.Descriptor instead.
 func (*FlowLimits) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FlowLimits) GetJobs() uint32 {
@@ -4719,7 +4840,7 @@ type FlowProgress struct {
 
 func (x *FlowProgress) Reset() {
 	*x = FlowProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +4852,7 @@ func (x *FlowProgress) String() string {
 func (*FlowProgress) ProtoMessage() {}
 
 func (x *FlowProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4744,7 +4865,7 @@ func (x *FlowProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowProgress.ProtoReflect.Descriptor instead.
 func (*FlowProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FlowProgress) GetPhase() string {
@@ -4815,7 +4936,7 @@ type FlowFailure struct {
 
 func (x *FlowFailure) Reset() {
 	*x = FlowFailure{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4827,7 +4948,7 @@ func (x *FlowFailure) String() string {
 func (*FlowFailure) ProtoMessage() {}
 
 func (x *FlowFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4840,7 +4961,7 @@ func (x *FlowFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowFailure.ProtoReflect.Descriptor instead.
 func (*FlowFailure) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FlowFailure) GetNode() string {
@@ -4875,7 +4996,7 @@ type FlowNodesRequest struct {
 
 func (x *FlowNodesRequest) Reset() {
 	*x = FlowNodesRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +5008,7 @@ func (x *FlowNodesRequest) String() string {
 func (*FlowNodesRequest) ProtoMessage() {}
 
 func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +5021,7 @@ func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodesRequest.ProtoReflect.Descriptor instead.
 func (*FlowNodesRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FlowNodesRequest) GetId() string {
@@ -4934,7 +5055,7 @@ type FlowNodes struct {
 
 func (x *FlowNodes) Reset() {
 	*x = FlowNodes{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5067,7 @@ func (x *FlowNodes) String() string {
 func (*FlowNodes) ProtoMessage() {}
 
 func (x *FlowNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5080,7 @@ func (x *FlowNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodes.ProtoReflect.Descriptor instead.
 func (*FlowNodes) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FlowNodes) GetNodes() []*FlowNode {
@@ -4985,7 +5106,7 @@ type FlowNode struct {
 
 func (x *FlowNode) Reset() {
 	*x = FlowNode{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4997,7 +5118,7 @@ func (x *FlowNode) String() string {
 func (*FlowNode) ProtoMessage() {}
 
 func (x *FlowNode) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5010,7 +5131,7 @@ func (x *FlowNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNode.ProtoReflect.Descriptor instead.
 func (*FlowNode) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FlowNode) GetName() string {
@@ -5081,7 +5202,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +5214,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +5227,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -5145,7 +5266,7 @@ type UpdateOrder struct {
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5157,7 +5278,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5170,7 +5291,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -5235,7 +5356,7 @@ type UpdateProgress struct {
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5247,7 +5368,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5260,7 +5381,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -5356,7 +5477,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5489,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5502,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -5428,7 +5549,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5440,7 +5561,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5453,7 +5574,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -5473,7 +5594,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5485,7 +5606,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5498,7 +5619,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -5527,7 +5648,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +5660,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5673,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -5588,7 +5709,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5600,7 +5721,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5613,7 +5734,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -5707,7 +5828,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5719,7 +5840,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5732,7 +5853,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -5786,7 +5907,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5798,7 +5919,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5811,7 +5932,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -5833,7 +5954,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5845,7 +5966,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5858,7 +5979,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -5913,7 +6034,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5925,7 +6046,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5938,7 +6059,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -6055,7 +6176,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6067,7 +6188,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6080,7 +6201,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -6110,7 +6231,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6243,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6135,7 +6256,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -6233,7 +6354,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6245,7 +6366,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6258,7 +6379,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -6330,7 +6451,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6342,7 +6463,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6355,7 +6476,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -6407,7 +6528,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6419,7 +6540,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6553,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *HealthReply) GetName() string {
@@ -6589,7 +6710,7 @@ type WaitSummary struct {
 
 func (x *WaitSummary) Reset() {
 	*x = WaitSummary{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6601,7 +6722,7 @@ func (x *WaitSummary) String() string {
 func (*WaitSummary) ProtoMessage() {}
 
 func (x *WaitSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6614,7 +6735,7 @@ func (x *WaitSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSummary.ProtoReflect.Descriptor instead.
 func (*WaitSummary) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *WaitSummary) GetWaiting() []*WaitReasonCount {
@@ -6664,7 +6785,7 @@ type StartErrors struct {
 
 func (x *StartErrors) Reset() {
 	*x = StartErrors{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6676,7 +6797,7 @@ func (x *StartErrors) String() string {
 func (*StartErrors) ProtoMessage() {}
 
 func (x *StartErrors) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6689,7 +6810,7 @@ func (x *StartErrors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartErrors.ProtoReflect.Descriptor instead.
 func (*StartErrors) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *StartErrors) GetCertainty() string {
@@ -6724,7 +6845,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6736,7 +6857,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6749,7 +6870,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -6778,7 +6899,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6790,7 +6911,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6803,7 +6924,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -6839,7 +6960,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6851,7 +6972,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6864,7 +6985,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *AdQuery) GetType() string {
@@ -6904,7 +7025,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6916,7 +7037,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6929,7 +7050,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *AdText) GetAd() string {
@@ -6965,7 +7086,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6977,7 +7098,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6990,7 +7111,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -7088,7 +7209,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7100,7 +7221,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7113,7 +7234,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -7132,7 +7253,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7144,7 +7265,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7157,7 +7278,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -7177,7 +7298,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7189,7 +7310,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7202,7 +7323,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -7232,7 +7353,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7244,7 +7365,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7257,7 +7378,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7302,7 +7423,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7314,7 +7435,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7327,7 +7448,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *PortGiven) GetName() string {
@@ -7389,7 +7510,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7401,7 +7522,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7414,7 +7535,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7522,7 +7643,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7534,7 +7655,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7547,7 +7668,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7610,7 +7731,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7622,7 +7743,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7635,7 +7756,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7722,7 +7843,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7734,7 +7855,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7747,7 +7868,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -7841,7 +7962,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7853,7 +7974,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7866,7 +7987,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -7900,7 +8021,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7912,7 +8033,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7925,7 +8046,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -7947,7 +8068,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7959,7 +8080,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7972,7 +8093,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -8005,7 +8126,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8017,7 +8138,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8030,7 +8151,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -8053,7 +8174,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8065,7 +8186,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8078,7 +8199,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -8124,7 +8245,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8136,7 +8257,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8149,7 +8270,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -8199,7 +8320,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8211,7 +8332,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8224,7 +8345,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -8272,7 +8393,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8284,7 +8405,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8297,7 +8418,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -8373,7 +8494,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8385,7 +8506,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8398,7 +8519,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -8427,7 +8548,7 @@ type BlobRequest struct {
 
 func (x *BlobRequest) Reset() {
 	*x = BlobRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8439,7 +8560,7 @@ func (x *BlobRequest) String() string {
 func (*BlobRequest) ProtoMessage() {}
 
 func (x *BlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8452,7 +8573,7 @@ func (x *BlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
 func (*BlobRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *BlobRequest) GetDigest() string {
@@ -8490,7 +8611,7 @@ type BlobPart struct {
 
 func (x *BlobPart) Reset() {
 	*x = BlobPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8502,7 +8623,7 @@ func (x *BlobPart) String() string {
 func (*BlobPart) ProtoMessage() {}
 
 func (x *BlobPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8515,7 +8636,7 @@ func (x *BlobPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
 func (*BlobPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *BlobPart) GetManifest() []byte {
@@ -8564,7 +8685,7 @@ type BlobMissing struct {
 
 func (x *BlobMissing) Reset() {
 	*x = BlobMissing{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8576,7 +8697,7 @@ func (x *BlobMissing) String() string {
 func (*BlobMissing) ProtoMessage() {}
 
 func (x *BlobMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8589,7 +8710,7 @@ func (x *BlobMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
 func (*BlobMissing) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *BlobMissing) GetChunks() []uint32 {
@@ -8615,7 +8736,7 @@ type BlobList struct {
 
 func (x *BlobList) Reset() {
 	*x = BlobList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8627,7 +8748,7 @@ func (x *BlobList) String() string {
 func (*BlobList) ProtoMessage() {}
 
 func (x *BlobList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8640,7 +8761,7 @@ func (x *BlobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
 func (*BlobList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *BlobList) GetBlobs() []*BlobEntry {
@@ -8661,7 +8782,7 @@ type BlobEntry struct {
 
 func (x *BlobEntry) Reset() {
 	*x = BlobEntry{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8673,7 +8794,7 @@ func (x *BlobEntry) String() string {
 func (*BlobEntry) ProtoMessage() {}
 
 func (x *BlobEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8686,7 +8807,7 @@ func (x *BlobEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
 func (*BlobEntry) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *BlobEntry) GetDigest() string {
@@ -8728,7 +8849,7 @@ type PackageChange struct {
 
 func (x *PackageChange) Reset() {
 	*x = PackageChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8740,7 +8861,7 @@ func (x *PackageChange) String() string {
 func (*PackageChange) ProtoMessage() {}
 
 func (x *PackageChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8753,7 +8874,7 @@ func (x *PackageChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
 func (*PackageChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PackageChange) GetName() string {
@@ -8833,7 +8954,7 @@ type ImageSettings struct {
 
 func (x *ImageSettings) Reset() {
 	*x = ImageSettings{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8845,7 +8966,7 @@ func (x *ImageSettings) String() string {
 func (*ImageSettings) ProtoMessage() {}
 
 func (x *ImageSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8858,7 +8979,7 @@ func (x *ImageSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
 func (*ImageSettings) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ImageSettings) GetEnvironment() []string {
@@ -8908,7 +9029,7 @@ type PackageQuery struct {
 
 func (x *PackageQuery) Reset() {
 	*x = PackageQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8920,7 +9041,7 @@ func (x *PackageQuery) String() string {
 func (*PackageQuery) ProtoMessage() {}
 
 func (x *PackageQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8933,7 +9054,7 @@ func (x *PackageQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
 func (*PackageQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *PackageQuery) GetName() string {
@@ -8967,7 +9088,7 @@ type PackageList struct {
 
 func (x *PackageList) Reset() {
 	*x = PackageList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8979,7 +9100,7 @@ func (x *PackageList) String() string {
 func (*PackageList) ProtoMessage() {}
 
 func (x *PackageList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8992,7 +9113,7 @@ func (x *PackageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
 func (*PackageList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PackageList) GetPackages() []*Package {
@@ -9027,7 +9148,7 @@ type Package struct {
 
 func (x *Package) Reset() {
 	*x = Package{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9039,7 +9160,7 @@ func (x *Package) String() string {
 func (*Package) ProtoMessage() {}
 
 func (x *Package) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9052,7 +9173,7 @@ func (x *Package) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Package.ProtoReflect.Descriptor instead.
 func (*Package) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Package) GetName() string {
@@ -9126,7 +9247,7 @@ type PackageVersion struct {
 
 func (x *PackageVersion) Reset() {
 	*x = PackageVersion{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9138,7 +9259,7 @@ func (x *PackageVersion) String() string {
 func (*PackageVersion) ProtoMessage() {}
 
 func (x *PackageVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9151,7 +9272,7 @@ func (x *PackageVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
 func (*PackageVersion) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PackageVersion) GetVersion() string {
@@ -9207,7 +9328,7 @@ type PackageLabel struct {
 
 func (x *PackageLabel) Reset() {
 	*x = PackageLabel{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9219,7 +9340,7 @@ func (x *PackageLabel) String() string {
 func (*PackageLabel) ProtoMessage() {}
 
 func (x *PackageLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9232,7 +9353,7 @@ func (x *PackageLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
 func (*PackageLabel) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *PackageLabel) GetLabel() string {
@@ -9263,7 +9384,7 @@ type PackageMove struct {
 
 func (x *PackageMove) Reset() {
 	*x = PackageMove{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9275,7 +9396,7 @@ func (x *PackageMove) String() string {
 func (*PackageMove) ProtoMessage() {}
 
 func (x *PackageMove) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9288,7 +9409,7 @@ func (x *PackageMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
 func (*PackageMove) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *PackageMove) GetLabel() string {
@@ -9340,7 +9461,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[115]
+	mi := &file_scheddapi_schedd_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9352,7 +9473,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[115]
+	mi := &file_scheddapi_schedd_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9365,7 +9486,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -9421,7 +9542,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[116]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9433,7 +9554,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[116]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9446,7 +9567,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -9486,7 +9607,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[117]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9498,7 +9619,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[117]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9511,7 +9632,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -9583,7 +9704,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9595,7 +9716,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9608,7 +9729,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -9739,7 +9860,15 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
 	"\aexpires\x18\x03 \x01(\x03R\aexpires\x12\x10\n" +
-	"\x03url\x18\x04 \x01(\tR\x03url\"\xf6\x01\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\"9\n" +
+	"\x0fPilotTokenQuery\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x03R\x04life\x12\x12\n" +
+	"\x04uses\x18\x02 \x01(\rR\x04uses\"q\n" +
+	"\x0fPilotTokenReply\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
+	"\aexpires\x18\x03 \x01(\x03R\aexpires\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\"\xf6\x01\n" +
 	"\fLoginRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x125\n" +
@@ -10572,7 +10701,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 119)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 121)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -10586,206 +10715,208 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*UsageWindow)(nil),           // 9: roost.wire.UsageWindow
 	(*LoginTokenRequest)(nil),     // 10: roost.wire.LoginTokenRequest
 	(*LoginTokenReply)(nil),       // 11: roost.wire.LoginTokenReply
-	(*LoginRequest)(nil),          // 12: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 13: roost.wire.LoginReply
-	(*ProviderProof)(nil),         // 14: roost.wire.ProviderProof
-	(*PasswordProof)(nil),         // 15: roost.wire.PasswordProof
-	(*DerivedProof)(nil),          // 16: roost.wire.DerivedProof
-	(*BeginLoginRequest)(nil),     // 17: roost.wire.BeginLoginRequest
-	(*BeginLoginReply)(nil),       // 18: roost.wire.BeginLoginReply
-	(*LoginInfo)(nil),             // 19: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 20: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 21: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 22: roost.wire.LogoutRequest
-	(*PoolQuery)(nil),             // 23: roost.wire.PoolQuery
-	(*RowPlace)(nil),              // 24: roost.wire.RowPlace
-	(*PoolRow)(nil),               // 25: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 26: roost.wire.JobBatch
-	(*Silent)(nil),                // 27: roost.wire.Silent
-	(*JobSpec)(nil),               // 28: roost.wire.JobSpec
-	(*Column)(nil),                // 29: roost.wire.Column
-	(*SubmitRequest)(nil),         // 30: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 31: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 32: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 33: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 34: roost.wire.SubmitReply
-	(*Selection)(nil),             // 35: roost.wire.Selection
-	(*QueryRequest)(nil),          // 36: roost.wire.QueryRequest
-	(*Refused)(nil),               // 37: roost.wire.Refused
-	(*JobStatus)(nil),             // 38: roost.wire.JobStatus
-	(*AllocStatus)(nil),           // 39: roost.wire.AllocStatus
-	(*InsideAlloc)(nil),           // 40: roost.wire.InsideAlloc
-	(*ServiceHealth)(nil),         // 41: roost.wire.ServiceHealth
-	(*SizeStatus)(nil),            // 42: roost.wire.SizeStatus
-	(*AutoscaleStatus)(nil),       // 43: roost.wire.AutoscaleStatus
-	(*ScaleChange)(nil),           // 44: roost.wire.ScaleChange
-	(*ScalePoint)(nil),            // 45: roost.wire.ScalePoint
-	(*CheckResult)(nil),           // 46: roost.wire.CheckResult
-	(*FileTransfer)(nil),          // 47: roost.wire.FileTransfer
-	(*RunNow)(nil),                // 48: roost.wire.RunNow
-	(*Chunk)(nil),                 // 49: roost.wire.Chunk
-	(*ActRequest)(nil),            // 50: roost.wire.ActRequest
-	(*FlowOrder)(nil),             // 51: roost.wire.FlowOrder
-	(*FlowLimits)(nil),            // 52: roost.wire.FlowLimits
-	(*FlowProgress)(nil),          // 53: roost.wire.FlowProgress
-	(*FlowFailure)(nil),           // 54: roost.wire.FlowFailure
-	(*FlowNodesRequest)(nil),      // 55: roost.wire.FlowNodesRequest
-	(*FlowNodes)(nil),             // 56: roost.wire.FlowNodes
-	(*FlowNode)(nil),              // 57: roost.wire.FlowNode
-	(*NodeRelease)(nil),           // 58: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 59: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 60: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 61: roost.wire.Alteration
-	(*ActReply)(nil),              // 62: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 63: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 64: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 65: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 66: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 67: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 68: roost.wire.WhyReply
-	(*Explanation)(nil),           // 69: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 70: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 71: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 72: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 73: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 74: roost.wire.HealthReply
-	(*WaitSummary)(nil),           // 75: roost.wire.WaitSummary
-	(*StartErrors)(nil),           // 76: roost.wire.StartErrors
-	(*WaitReasonCount)(nil),       // 77: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 78: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 79: roost.wire.AdQuery
-	(*AdText)(nil),                // 80: roost.wire.AdText
-	(*CellRequest)(nil),           // 81: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 82: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 83: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 84: roost.wire.CellReply
-	(*Placed)(nil),                // 85: roost.wire.Placed
-	(*PortGiven)(nil),             // 86: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 87: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 88: roost.wire.ShellOutput
-	(*ReachCall)(nil),             // 89: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 90: roost.wire.ReachOutput
-	(*AccountingQuery)(nil),       // 91: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 92: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 93: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 94: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 95: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 96: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 97: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 98: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 99: roost.wire.EndpointPort
-	(*BlobRequest)(nil),           // 100: roost.wire.BlobRequest
-	(*BlobPart)(nil),              // 101: roost.wire.BlobPart
-	(*BlobMissing)(nil),           // 102: roost.wire.BlobMissing
-	(*BlobList)(nil),              // 103: roost.wire.BlobList
-	(*BlobEntry)(nil),             // 104: roost.wire.BlobEntry
-	(*PackageChange)(nil),         // 105: roost.wire.PackageChange
-	(*ImageSettings)(nil),         // 106: roost.wire.ImageSettings
-	(*PackageQuery)(nil),          // 107: roost.wire.PackageQuery
-	(*PackageList)(nil),           // 108: roost.wire.PackageList
-	(*Package)(nil),               // 109: roost.wire.Package
-	(*PackageVersion)(nil),        // 110: roost.wire.PackageVersion
-	(*PackageLabel)(nil),          // 111: roost.wire.PackageLabel
-	(*PackageMove)(nil),           // 112: roost.wire.PackageMove
-	nil,                           // 113: roost.wire.JobStatus.CountsEntry
-	nil,                           // 114: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 115: roost.wire.FlowLimits.CategoriesEntry
-	nil,                           // 116: roost.wire.FlowProgress.StatesEntry
-	nil,                           // 117: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 118: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 119: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 120: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 121: roost.wire.Placed.Gpu
+	(*PilotTokenQuery)(nil),       // 12: roost.wire.PilotTokenQuery
+	(*PilotTokenReply)(nil),       // 13: roost.wire.PilotTokenReply
+	(*LoginRequest)(nil),          // 14: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 15: roost.wire.LoginReply
+	(*ProviderProof)(nil),         // 16: roost.wire.ProviderProof
+	(*PasswordProof)(nil),         // 17: roost.wire.PasswordProof
+	(*DerivedProof)(nil),          // 18: roost.wire.DerivedProof
+	(*BeginLoginRequest)(nil),     // 19: roost.wire.BeginLoginRequest
+	(*BeginLoginReply)(nil),       // 20: roost.wire.BeginLoginReply
+	(*LoginInfo)(nil),             // 21: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 22: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 23: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 24: roost.wire.LogoutRequest
+	(*PoolQuery)(nil),             // 25: roost.wire.PoolQuery
+	(*RowPlace)(nil),              // 26: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 27: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 28: roost.wire.JobBatch
+	(*Silent)(nil),                // 29: roost.wire.Silent
+	(*JobSpec)(nil),               // 30: roost.wire.JobSpec
+	(*Column)(nil),                // 31: roost.wire.Column
+	(*SubmitRequest)(nil),         // 32: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 33: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 34: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 35: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 36: roost.wire.SubmitReply
+	(*Selection)(nil),             // 37: roost.wire.Selection
+	(*QueryRequest)(nil),          // 38: roost.wire.QueryRequest
+	(*Refused)(nil),               // 39: roost.wire.Refused
+	(*JobStatus)(nil),             // 40: roost.wire.JobStatus
+	(*AllocStatus)(nil),           // 41: roost.wire.AllocStatus
+	(*InsideAlloc)(nil),           // 42: roost.wire.InsideAlloc
+	(*ServiceHealth)(nil),         // 43: roost.wire.ServiceHealth
+	(*SizeStatus)(nil),            // 44: roost.wire.SizeStatus
+	(*AutoscaleStatus)(nil),       // 45: roost.wire.AutoscaleStatus
+	(*ScaleChange)(nil),           // 46: roost.wire.ScaleChange
+	(*ScalePoint)(nil),            // 47: roost.wire.ScalePoint
+	(*CheckResult)(nil),           // 48: roost.wire.CheckResult
+	(*FileTransfer)(nil),          // 49: roost.wire.FileTransfer
+	(*RunNow)(nil),                // 50: roost.wire.RunNow
+	(*Chunk)(nil),                 // 51: roost.wire.Chunk
+	(*ActRequest)(nil),            // 52: roost.wire.ActRequest
+	(*FlowOrder)(nil),             // 53: roost.wire.FlowOrder
+	(*FlowLimits)(nil),            // 54: roost.wire.FlowLimits
+	(*FlowProgress)(nil),          // 55: roost.wire.FlowProgress
+	(*FlowFailure)(nil),           // 56: roost.wire.FlowFailure
+	(*FlowNodesRequest)(nil),      // 57: roost.wire.FlowNodesRequest
+	(*FlowNodes)(nil),             // 58: roost.wire.FlowNodes
+	(*FlowNode)(nil),              // 59: roost.wire.FlowNode
+	(*NodeRelease)(nil),           // 60: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 61: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 62: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 63: roost.wire.Alteration
+	(*ActReply)(nil),              // 64: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 65: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 66: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 67: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 68: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 69: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 70: roost.wire.WhyReply
+	(*Explanation)(nil),           // 71: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 72: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 73: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 74: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 75: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 76: roost.wire.HealthReply
+	(*WaitSummary)(nil),           // 77: roost.wire.WaitSummary
+	(*StartErrors)(nil),           // 78: roost.wire.StartErrors
+	(*WaitReasonCount)(nil),       // 79: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 80: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 81: roost.wire.AdQuery
+	(*AdText)(nil),                // 82: roost.wire.AdText
+	(*CellRequest)(nil),           // 83: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 84: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 85: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 86: roost.wire.CellReply
+	(*Placed)(nil),                // 87: roost.wire.Placed
+	(*PortGiven)(nil),             // 88: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 89: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 90: roost.wire.ShellOutput
+	(*ReachCall)(nil),             // 91: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 92: roost.wire.ReachOutput
+	(*AccountingQuery)(nil),       // 93: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 94: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 95: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 96: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 97: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 98: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 99: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 100: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 101: roost.wire.EndpointPort
+	(*BlobRequest)(nil),           // 102: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 103: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 104: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 105: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 106: roost.wire.BlobEntry
+	(*PackageChange)(nil),         // 107: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 108: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 109: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 110: roost.wire.PackageList
+	(*Package)(nil),               // 111: roost.wire.Package
+	(*PackageVersion)(nil),        // 112: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 113: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 114: roost.wire.PackageMove
+	nil,                           // 115: roost.wire.JobStatus.CountsEntry
+	nil,                           // 116: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 117: roost.wire.FlowLimits.CategoriesEntry
+	nil,                           // 118: roost.wire.FlowProgress.StatesEntry
+	nil,                           // 119: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 120: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 121: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 122: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 123: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	7,   // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
 	6,   // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
-	14,  // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
-	15,  // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
-	16,  // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
-	19,  // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	36,  // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	24,  // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	38,  // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	27,  // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	26,  // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	29,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	28,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	35,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	113, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	16,  // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
+	17,  // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
+	18,  // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
+	21,  // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	38,  // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	26,  // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	40,  // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	29,  // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	28,  // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	31,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	30,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	37,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	115, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	85,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	37,  // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	49,  // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	48,  // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	87,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	39,  // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	51,  // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	50,  // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	9,   // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	47,  // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	60,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	41,  // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
-	39,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
-	40,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
-	53,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
+	49,  // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	62,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	43,  // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	41,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
+	42,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
+	55,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
 	3,   // 31: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	114, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	46,  // 33: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	43,  // 34: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	42,  // 35: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	44,  // 36: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	45,  // 37: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	116, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	48,  // 33: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	45,  // 34: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	44,  // 35: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	46,  // 36: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	47,  // 37: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
 	3,   // 38: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	85,  // 39: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	87,  // 39: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 40: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	35,  // 41: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	61,  // 42: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	58,  // 43: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	59,  // 44: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	51,  // 45: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
-	52,  // 46: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
-	115, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
-	116, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
-	52,  // 49: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
-	54,  // 50: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
-	57,  // 51: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
-	29,  // 52: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	117, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	29,  // 54: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	118, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	35,  // 56: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	38,  // 57: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	38,  // 58: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	38,  // 59: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	69,  // 60: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	119, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	120, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	37,  // 41: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	63,  // 42: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	60,  // 43: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	61,  // 44: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	53,  // 45: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
+	54,  // 46: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
+	117, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	118, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	54,  // 49: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
+	56,  // 50: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
+	59,  // 51: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
+	31,  // 52: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	119, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	31,  // 54: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	120, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	37,  // 56: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	40,  // 57: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	40,  // 58: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	40,  // 59: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	71,  // 60: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	121, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	122, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 63: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	72,  // 64: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	74,  // 64: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
 	7,   // 65: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	77,  // 66: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	78,  // 67: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	75,  // 68: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	76,  // 69: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	77,  // 70: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	78,  // 71: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	76,  // 72: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	121, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	86,  // 74: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	79,  // 66: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	80,  // 67: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	77,  // 68: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	78,  // 69: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	79,  // 70: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	80,  // 71: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	78,  // 72: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	123, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	88,  // 74: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
 	4,   // 75: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 76: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 77: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	97,  // 78: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	97,  // 79: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	99,  // 80: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	104, // 81: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	106, // 82: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	109, // 83: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	110, // 84: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	111, // 85: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	112, // 86: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	106, // 87: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	100, // 77: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	99,  // 78: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	99,  // 79: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	101, // 80: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	106, // 81: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	108, // 82: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	111, // 83: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	112, // 84: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	113, // 85: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	114, // 86: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	108, // 87: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
 	2,   // 88: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
 	89,  // [89:89] is the sub-list for method output_type
 	89,  // [89:89] is the sub-list for method input_type
@@ -10799,19 +10930,19 @@ func file_scheddapi_schedd_proto_init() {
 	if File_scheddapi_schedd_proto != nil {
 		return
 	}
-	file_scheddapi_schedd_proto_msgTypes[22].OneofWrappers = []any{
+	file_scheddapi_schedd_proto_msgTypes[24].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_scheddapi_schedd_proto_msgTypes[49].OneofWrappers = []any{}
+	file_scheddapi_schedd_proto_msgTypes[51].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   119,
+			NumMessages:   121,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -141,6 +141,11 @@ func (c *ScheddClient) LoginToken(ctx context.Context, req *LoginTokenRequest) (
 	return invoke[LoginTokenReply](ctx, c.conn, "LoginToken", req)
 }
 
+// PilotToken is the method of that name.
+func (c *ScheddClient) PilotToken(ctx context.Context, req *PilotTokenQuery) (*PilotTokenReply, error) {
+	return invoke[PilotTokenReply](ctx, c.conn, "PilotToken", req)
+}
+
 // Login is the method of that name.
 func (c *ScheddClient) Login(ctx context.Context, req *LoginRequest) (*LoginReply, error) {
 	return invoke[LoginReply](ctx, c.conn, "Login", req)

@@ -32,6 +32,7 @@ var (
 		roost.AttrAsleep, roost.AttrMemoryPressure,
 		roost.AttrCpuPressure, roost.AttrForeignCpu, roost.AttrQuietTime, roost.AttrOwnerStart, roost.AttrOwnerResume,
 		roost.AttrOwnerLeave,
+		roost.AttrPilotOwner, roost.AttrPilotUntil, roost.AttrPilotProvider, roost.AttrPilotKey, roost.AttrPilotHost,
 	}
 	requestNames = []string{
 		roost.AttrMyType, roost.AttrRequirements, roost.AttrRank, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrGroup,
