@@ -210,6 +210,8 @@ func TestMayBe(t *testing.T) {
 		{startd, "Negotiator", false},
 		{startd, "Scheduler", false},
 		{startd, "Other", false},
+		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Pilot}}, "Machine", true},
+		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Pilot}}, "Scheduler", false},
 		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Schedd}}, "Machine", false},
 		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Schedd, peer.Startd}}, "Machine", true},
 		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Negotiator}}, "Negotiator", true},
@@ -217,6 +219,35 @@ func TestMayBe(t *testing.T) {
 	for _, test := range tests {
 		if got := mayAdvertiseType(test.peer, test.ad); got != test.want {
 			t.Errorf("%v as %q: %v", test.peer.Certified, test.ad, got)
+		}
+	}
+}
+
+// TestPilotAds checks that the ad of a pilot asks for the tasks of its owner, and for no
+// others.
+func TestPilotAds(t *testing.T) {
+	pilot := peer.Peer{Name: "pilot-1", Certified: []peer.Role{peer.Pilot}, Owner: "ada@login1"}
+	const requirements = `Requirements = TARGET.Owner == "ada" && Start`
+	for name, tt := range map[string]struct {
+		peer peer.Peer
+		ad   string
+		ok   bool
+	}{
+		"its owner's":       {pilot, `[PilotOwner = "ada@login1"; ` + requirements + `]`, true},
+		"only a new lease":  {pilot, "", true},
+		"another owner":     {pilot, `[PilotOwner = "eve@login1"; ` + requirements + `]`, false},
+		"another schedd":    {pilot, `[PilotOwner = "ada@login2"; ` + requirements + `]`, false},
+		"no owner":          {pilot, `[` + requirements + `]`, false},
+		"everybody's tasks": {pilot, `[PilotOwner = "ada@login1"; Requirements = true]`, false},
+		"another's tasks":   {pilot, `[PilotOwner = "ada@login1"; Requirements = TARGET.Owner == "bob" && Start]`, false},
+		"no requirements":   {pilot, `[PilotOwner = "ada@login1"]`, false},
+		"no ad":             {pilot, `[`, false},
+		"no owner certified": {peer.Peer{Name: "pilot-1", Certified: []peer.Role{peer.Pilot}},
+			`[PilotOwner = ""; ` + requirements + `]`, false},
+		"a machine of the pool": {peer.Peer{Name: "n1", Certified: []peer.Role{peer.Startd}}, `[Requirements = true]`, true},
+	} {
+		if err := checkPilotAd(tt.peer, adstore.AdUpdate{Name: "pilot-1", Ad: tt.ad}); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -109,8 +109,8 @@ func mayAdvertiseType(p peer.Peer, adType string) bool {
 	return p.Local
 }
 
-// checkPilotAd checks the ad of a pilot, which is a machine that a user has brought: it
-// says whose tasks it runs, as its certificate does, and asks for no others.
+// checkPilotAd checks the ad of a pilot, which is a machine that a user has brought. It
+// has to name its owner, as its certificate does, and ask for no tasks of others.
 func checkPilotAd(p peer.Peer, u adstore.AdUpdate) error {
 	if p.Local || !p.Plays(peer.Pilot) || u.Ad == "" {
 		return nil
@@ -127,8 +127,8 @@ func checkPilotAd(p peer.Peer, u adstore.AdUpdate) error {
 	if err := wanted.SetExpr(roost.AttrRequirements, owner.Requirements()); err != nil {
 		return fmt.Errorf("ad of %s: %w", u.Name, err)
 	}
-	said, _ := ad.Str(roost.AttrPilotOwner)
-	if said != owner.String() || exprText(ad) != exprText(wanted) {
+	claimed, _ := ad.Str(roost.AttrPilotOwner)
+	if claimed != owner.String() || exprText(ad) != exprText(wanted) {
 		return fmt.Errorf("ad of %s: %w: it is a pilot of %s, and its ad asks for tasks of others", u.Name,
 			roost.PermissionDenied, owner)
 	}

@@ -190,7 +190,7 @@ func pilotOwnerOf(ctx context.Context) roost.PilotOwner {
 	}
 	owner, err := roost.ParsePilotOwner(p.Owner)
 	if err != nil { // it runs nobody's
-		return roost.PilotOwner{User: "@"}
+		return roost.PilotOwner{User: "\x00"}
 	}
 	return owner
 }

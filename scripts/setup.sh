@@ -90,6 +90,7 @@ for part in "$@"; do
 	go) need_go ;;
 	tests)
 		package ip iproute2
+		package iptables iptables
 		package nsenter util-linux
 		package python3 python3
 		/usr/bin/python3 -c 'import joblib' 2>/dev/null || package /usr/lib/python3/dist-packages/joblib/__init__.py python3-joblib

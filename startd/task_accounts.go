@@ -50,8 +50,8 @@ func pilotAccount(p *config.PilotSettings, schedd string, r *wire.ClaimRequest) 
 			walltime = time.Duration(seconds) * time.Second
 		}
 		if walltime <= 0 || walltime > left {
-			return accountDecision{err: fmt.Errorf("%w: the allocation of this pilot ends in %v, and the tasks may take "+
-				"longer", roost.Exhausted, left.Round(time.Second))}
+			return accountDecision{err: fmt.Errorf("%w: the allocation of this pilot ends in %v, and the tasks may "+
+				"take longer", roost.Exhausted, left.Round(time.Second))}
 		}
 	}
 	return accountDecision{rights: claim.Credential{UserCredential: claim.OwnCredential()}}

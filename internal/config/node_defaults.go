@@ -95,7 +95,6 @@ func (n *Node) fillDefaults(at, host string) {
 		d.fillNoticeDefaults()
 		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
-	n.resolveRelays()
 	n.fillAuthorityDefaults(at)
 	n.fillObserverDefaults(at)
 	n.checkGPUSharing()

@@ -48,6 +48,7 @@ func Load(file string) (*Node, error) {
 	}
 	n.File = path
 	n.fillDefaults(filepath.Dir(path), HostName())
+	n.resolveRelays()
 	if err := n.checkNode(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -295,14 +296,7 @@ func (s *blockReader) readStartds(n *Node) {
 			}
 			return err
 		})
-		t.readSetting("spare_starters", "2", func(text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 || n > MaxSpareStarters {
-				return fmt.Errorf("%s is not a whole number from 0 to %d", text, MaxSpareStarters)
-			}
-			d.Spares = &n
-			return nil
-		})
+		t.readSpares(&d.Spares)
 		t.readPortRange(&d.Ports)
 		t.readBool("allow_root", &d.AllowRoot)
 		t.readText("criu", &d.CRIU)
@@ -324,10 +318,7 @@ func (s *blockReader) readStartds(n *Node) {
 		}
 		t.readContainers(&d.Containers)
 		t.readInputCache(&d.InputCache)
-		if b := t.singleBlock("pilot"); b != nil {
-			d.Pilot = &PilotSettings{}
-			t.readPilot(b, d.Pilot)
-		}
+		t.readPilot(&d.Pilot)
 		t.reportUnknown()
 		n.Startds = append(n.Startds, d)
 	}
@@ -380,6 +371,17 @@ func (s *blockReader) readAddresses(name string, to *[]string) {
 	const example = `"unix:/run/roost/x.sock", "10.0.0.5:9701"`
 	s.readList(name, example, to, func(text string, at hcl.Range) {
 		s.checkAddress(name, "["+example+"]", text, at)
+	})
+}
+
+func (s *blockReader) readSpares(to **int) {
+	s.readSetting("spare_starters", "2", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > MaxSpareStarters {
+			return fmt.Errorf("%s is not a whole number from 0 to %d", text, MaxSpareStarters)
+		}
+		*to = &n
+		return nil
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 )
@@ -15,14 +13,14 @@ import (
 // ListenRelay in a startd's listen stands for the relays on all collectors of the pool.
 const ListenRelay = "relay"
 
-// PilotSettings says that a startd is a pilot: it runs in an allocation of another batch
+// PilotSettings says that a startd is a pilot. It runs in an allocation of another batch
 // system, for one user, until the allocation ends.
 type PilotSettings struct {
 	Owner roost.PilotOwner // as in its certificate
 	// when it has to be gone, by this machine's clock; zero: unknown, so that tasks of
 	// any length may begin
 	Until     time.Time
-	PoolUntil time.Time // the same by the clock of the pool's authority
+	PoolUntil time.Time     // the same by the clock of the pool's authority
 	Idle      time.Duration // without tasks, after which it ends; 0: it does not
 	FirstIdle time.Duration // likewise before its first task; 0: Idle
 	Provider  string        // for display; so the next
@@ -30,7 +28,13 @@ type PilotSettings struct {
 	Host      string
 }
 
-func (s *blockReader) readPilot(b *hclsyntax.Block, to *PilotSettings) {
+func (s *blockReader) readPilot(settings **PilotSettings) {
+	b := s.singleBlock("pilot")
+	if b == nil {
+		return
+	}
+	to := &PilotSettings{}
+	*settings = to
 	p := s.innerBlock(b)
 	p.readSetting("owner", `"ada@login1"`, func(text string) (err error) {
 		to.Owner, err = roost.ParsePilotOwner(text)
@@ -52,7 +56,8 @@ func (s *blockReader) readPilot(b *hclsyntax.Block, to *PilotSettings) {
 		s.addProblem(b.TypeRange, `add owner = "ada"`, "a pilot runs the tasks of one user, and this one has none")
 	}
 	if to.Until.IsZero() != to.PoolUntil.IsZero() {
-		s.addProblem(b.TypeRange, "write both or neither", "pilot: until and pool_until are the same instant by two clocks")
+		s.addProblem(b.TypeRange, "write both or neither",
+			"pilot: until and pool_until are the same instant by two clocks")
 	}
 }
 

@@ -32,8 +32,8 @@ type PilotOptions struct {
 	Key       string
 }
 
-// JoinPilot makes a key, has it certified, and writes the node file of a pilot, which
-// runs one startd and nothing else. It starts nothing.
+// JoinPilot makes a key, has it certified, and writes the node file of a pilot. The node
+// has one startd and nothing else. JoinPilot starts nothing.
 func JoinPilot(ctx context.Context, p PilotOptions) (*config.Node, error) {
 	door, err := caclient.Connect(ctx, p.Authority, p.Token)
 	if err != nil {
@@ -84,8 +84,8 @@ func JoinPilot(ctx context.Context, p PilotOptions) (*config.Node, error) {
 	return config.Load(file)
 }
 
-// maxPilotLabel is the most letters of a key or of a host in the name of a pilot, which
-// has 64.
+// maxPilotLabel is the most letters of a key or of a host in the name of a pilot. The
+// whole name has at most 64.
 const maxPilotLabel = 20
 
 // pilotName returns a name that no other pilot has.

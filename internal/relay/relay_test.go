@@ -157,9 +157,8 @@ func tail(ctx context.Context, c wire.StartdClient, text string, wait bool) (str
 	return string(m.GetData()), rpc.FromStatus(err)
 }
 
-// TestCarries checks that calls reach a node that only the relay reaches, that both ends
-// know each other by their certificates, and that the relay sees nothing of what they
-// say.
+// TestCarries checks that calls reach a node that only the relay reaches. Both ends know
+// each other by their certificates, and the relay can read nothing of what they send.
 func TestCarries(t *testing.T) {
 	p := newTestPool(t)
 	p.startNode(p.identity("n1", peer.Startd))
@@ -218,8 +217,8 @@ func TestRelayRestarts(t *testing.T) {
 	t.Errorf("the node is not reached again: %v", err)
 }
 
-// TestSecondConnection checks that a node that has connected anew is reached there, and
-// not on the connection that the relay still has.
+// TestSecondConnection checks that a node can connect anew while the relay still has its
+// first connection. Calls that were there before go on.
 func TestSecondConnection(t *testing.T) {
 	p := newTestPool(t)
 	id := p.identity("n1", peer.Startd)
@@ -326,7 +325,7 @@ func TestImpostors(t *testing.T) {
 	}
 }
 
-// TestWrongNode checks that a node that answers in another's place is not believed: a
+// TestWrongNode checks that a node that answers in another's place is not believed. So a
 // relay that connects a schedd with the wrong node can do no harm.
 func TestWrongNode(t *testing.T) {
 	p := newTestPool(t)

@@ -36,7 +36,8 @@ func (s *Service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 	err = fmt.Errorf("negotiator: %w: the node file names none", roost.Unavailable)
 	for _, address := range addresses {
 		var reply *wire.CellReply
-		if reply, err = forwardCellQuery(ctx, s.identity, address, req); err == nil || !errors.Is(err, roost.Unavailable) {
+		if reply, err = forwardCellQuery(ctx, s.identity, address, req); err == nil ||
+			!errors.Is(err, roost.Unavailable) {
 			return reply, err
 		}
 	}

@@ -34,7 +34,7 @@ func SetNodeEnd(d *Dispatcher, node string, end roost.BootTime) {
 }
 
 // endsTooSoon reports whether a claim's node is gone before its next task may have ended.
-func (d *Dispatcher) endsTooSoon(now roost.BootTime, c *Claim) bool {
+func endsTooSoon(d *Dispatcher, now roost.BootTime, c *Claim) bool {
 	end, ok := d.nodeEnds[c.Node]
 	if !ok {
 		return false
@@ -45,7 +45,7 @@ func (d *Dispatcher) endsTooSoon(now roost.BootTime, c *Claim) bool {
 
 // isAvailable reports whether no task of a claim's request may begin on its node now.
 func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
-	if d.endsTooSoon(now, c) {
+	if endsTooSoon(d, now, c) {
 		return true
 	}
 	list := d.unavailable[c.Node]

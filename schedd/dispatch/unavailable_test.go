@@ -51,3 +51,37 @@ func TestUnavailable(t *testing.T) {
 		w.d.Check()
 	}
 }
+
+// TestNodeEnds checks that a claim on a pilot takes no task that may run longer than the
+// pilot lives.
+func TestNodeEnds(t *testing.T) {
+	now := time.Hour
+	for name, tt := range map[string]struct {
+		end, walltime time.Duration
+		free          bool
+	}{
+		"it stays":              {0, 0, false},
+		"it ends before":        {now + time.Minute, time.Minute + 1, true},
+		"just in time":          {now + time.Minute, time.Minute, false},
+		"a task without an end": {now + 100*time.Hour, 0, true},
+		"it should be gone":     {now - time.Minute, time.Second, true},
+	} {
+		w := newTestPool(t, 5, 2, 1)
+		w.now, w.b.walltime = now, tt.walltime
+		w.machines["n0"].up = true
+		w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Connected(w.now, "n0", nil)
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
+		SetNodeEnd(w.d, "n0", tt.end)
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+		w.d.Exited(w.now, "n0", a)
+		w.b.recordEnd(a)
+		w.d.Effects()
+		w.d.Finished(w.now, a)
+		e := w.d.Effects()
+		if freed := len(e) == 2 && e[1] == Effect(ReleaseClaim{"n0", 7}); freed != tt.free {
+			t.Errorf("%s: got %v, given back: want %v", name, e, tt.free)
+		}
+		w.d.Check()
+	}
+}

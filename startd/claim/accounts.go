@@ -208,7 +208,7 @@ func (a *Accounts) ChooseSlotUser(node string, uid uint32,
 // maxSlotTries is how many slot users are looked at before a claim is refused.
 const maxSlotTries = 10_000
 
-// ownCredential is that of this process.
+// OwnCredential is that of this process.
 func OwnCredential() userfiles.UserCredential {
 	c := userfiles.UserCredential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	groups, _ := os.Getgroups()

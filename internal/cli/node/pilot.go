@@ -48,12 +48,12 @@ func PilotCommand() *frame.Command {
 				Description: "on each node of a job of Slurm, whose end it knows"},
 		},
 		Flags: []ucli.Flag{
-			&ucli.StringFlag{Name: "token-file", Usage: "the `FILE` with the line of roost token --pilots, which only " +
-				"you may read"},
-			&ucli.StringFlag{Name: "walltime", Usage: "how `LONG` the allocation lasts from now; of a job of Slurm it " +
-				"is known"},
-			&ucli.StringFlag{Name: "margin", Usage: "be gone this `LONG` before the allocation ends, for checkpoints; " +
-				"2 percent of the walltime and at least 1m unless given"},
+			&ucli.StringFlag{Name: "token-file", Usage: "the `FILE` with the line of roost token --pilots, which " +
+				"only you may read"},
+			&ucli.StringFlag{Name: "walltime", Usage: "how `LONG` the allocation lasts from now; of a job of Slurm " +
+				"it is known"},
+			&ucli.StringFlag{Name: "margin", Usage: "be gone this `LONG` before the allocation ends, for " +
+				"checkpoints; 2 percent of the walltime and at least 1m unless given"},
 			&ucli.StringFlag{Name: "idle", Usage: "end after so `LONG` without tasks; 0 is never", Value: "5m"},
 			&ucli.StringFlag{Name: "first-idle", Usage: "likewise before the first task", Value: "20m"},
 			&ucli.StringFlag{Name: "cpus", Usage: "lend `N` cores, instead of those that this process may use"},
@@ -84,8 +84,8 @@ func pilotToken(c *frame.Invocation) error {
 		if err != nil {
 			return err
 		}
-		reply, err := client.MakeToken(c.Context, &wire.MakeTokenRequest{Part: "pilot", Uses: uint32(uses), Owner: owner,
-			Life: int64(life)})
+		reply, err := client.MakeToken(c.Context, &wire.MakeTokenRequest{Part: "pilot", Uses: uint32(uses),
+			Owner: owner, Life: int64(life)})
 		if err != nil {
 			return authorityUnanswered(err)
 		}
@@ -130,8 +130,8 @@ func pilotOptions(c *frame.Invocation, now time.Time) (p enroll.PilotOptions, er
 	if walltime > 0 {
 		margin = cmp.Or(margin, max(minPilotMargin, walltime/50))
 		if margin >= walltime {
-			return p, frame.UsageErrorf("the allocation lasts %v, and the pilot has to be gone %v before: it has no time "+
-				"for tasks; ask for a longer one, or give a shorter --margin", walltime.Round(time.Second), margin)
+			return p, frame.UsageErrorf("the allocation lasts %v, and the pilot has to be gone %v before: it has no "+
+				"time for tasks; ask for a longer one, or give a shorter --margin", walltime.Round(time.Second), margin)
 		}
 		p.Until = now.Add(walltime - margin)
 	}
@@ -142,8 +142,8 @@ func pilotOptions(c *frame.Invocation, now time.Time) (p enroll.PilotOptions, er
 	return p, nil
 }
 
-// pilotResources returns what of the machine the allocation has, as far as its batch
-// system says so; the rest is measured.
+// pilotResources returns what of the machine the allocation has. Zero is what its batch
+// system does not say; the startd measures it.
 func pilotResources(c *frame.Invocation) (r roost.Resources, err error) {
 	if text := c.StringFlag("cpus"); text != "" {
 		if r.CPU, err = admin.ParseCores(text); err != nil {
@@ -172,8 +172,8 @@ func runPilot(c *frame.Invocation) error {
 	}
 	base := cmp.Or(c.StringFlag("scratch"), os.TempDir())
 	if p.Dir, err = os.MkdirTemp(base, "roost-pilot-"); err != nil {
-		return fmt.Errorf("pilot: %w: it cannot write below %s: name another directory with --scratch: %w", roost.NoOutput,
-			base, err)
+		return fmt.Errorf("pilot: %w: it cannot write below %s: name another directory with --scratch: %w",
+			roost.NoOutput, base, err)
 	}
 	defer os.RemoveAll(p.Dir)
 	n, err := enroll.JoinPilot(c.Context, p)
@@ -208,7 +208,8 @@ func superviseStartd(c *frame.Invocation, n *config.Node) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	startd := exec.Command(filepath.Join(filepath.Dir(self), frame.DaemonProgram), "startd", "--config", n.File, "--name", n.Name)
+	startd := exec.Command(filepath.Join(filepath.Dir(self), frame.DaemonProgram), "startd", "--config", n.File,
+		"--name", n.Name)
 	startd.Stdout, startd.Stderr = c.Stderr, c.Stderr
 	startd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
 	runtime.LockOSThread() // the signal of Pdeathsig comes when this thread ends

@@ -42,8 +42,8 @@ func TokenCommand() *frame.Command {
 				"another machine; see roost-login(1)"},
 			&ucli.IntFlag{Name: "pilots", Usage: "instead, print what `N` pilots need that run your tasks in another " +
 				"batch system; see roost-pilot(1)"},
-			&ucli.StringFlag{Name: "owner", Usage: "the pilots are of `USER`, or USER@NODE, and not yours; only where " +
-				"the authority is, as root"},
+			&ucli.StringFlag{Name: "owner", Usage: "the pilots are of `USER`, or USER@NODE, and not yours; only " +
+				"where the authority is, as root"},
 			&ucli.StringFlag{Name: "for", Usage: "the `NAME` of the only node that may use it"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` it is good", Value: "1h"},
 		), authorityFlags()...),

@@ -52,8 +52,8 @@ func (s *certStore) joinPilot(tx *boltfile.Tx, key []byte, t *tokenRecord, a joi
 		return got, err
 	}
 	if t.Joined >= t.Uses {
-		return nil, fmt.Errorf("token: %w: %d pilots have joined with it, and it is good for no more: ask for a new one "+
-			"(roost token --pilots)", roost.PermissionDenied, t.Joined)
+		return nil, fmt.Errorf("token: %w: %d pilots have joined with it, and it is good for no more: ask for a new "+
+			"one (roost token --pilots)", roost.PermissionDenied, t.Joined)
 	}
 	if !strings.HasPrefix(a.name, PilotPrefix) {
 		return nil, fmt.Errorf("pilot %q: %w: the names of pilots begin with %s", clip(a.name), roost.Invalid,
@@ -81,7 +81,8 @@ func (s *authorityService) MakePilotToken(ctx context.Context,
 	req *wire.PilotTokenRequest) (*wire.MakeTokenReply, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Name == "" {
-		return nil, fmt.Errorf("token: %w: only a schedd can ask for this, with its certificate", roost.PermissionDenied)
+		return nil, fmt.Errorf("token: %w: only a schedd can ask for this, with its certificate",
+			roost.PermissionDenied)
 	}
 	life := time.Duration(req.GetLife())
 	if life > maxPilotTokenLife {

@@ -150,14 +150,14 @@ func machineAccess() AccessTable {
 		images + "RetainFiles":  {Schedd},
 		images + "GetManifest":  {Startd, Pilot, Schedd}, // images and packages are no secrets
 		images + "GetChunks":    {Startd, Pilot, Schedd},
-		images + "PutBlob":      {Schedd},         // the server charges a user of the node that calls
-		images + "ListBlobs":    {Schedd},         // only those of a user of the node that calls
-		images + "RemoveBlob":   {Schedd},         // likewise
-		images + "PinBlobs":     {Schedd},         // only the pins of the node that calls
-		images + "SetPackage":   {Schedd},         // only what a user of the node that calls has named
+		images + "PutBlob":      {Schedd},                // the server charges a user of the node that calls
+		images + "ListBlobs":    {Schedd},                // only those of a user of the node that calls
+		images + "RemoveBlob":   {Schedd},                // likewise
+		images + "PinBlobs":     {Schedd},                // only the pins of the node that calls
+		images + "SetPackage":   {Schedd},                // only what a user of the node that calls has named
 		images + "ListPackages": {Startd, Pilot, Schedd}, // packages are no secrets
-		images + "PlanChunks":   {Startd},         // the server checks that it is the node of the machine
-		images + "Remove":       {Schedd},         // the server checks that the schedd owns the image
+		images + "PlanChunks":   {Startd},                // the server checks that it is the node of the machine
+		images + "Remove":       {Schedd},                // the server checks that the schedd owns the image
 	}
 }
 

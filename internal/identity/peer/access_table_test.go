@@ -18,7 +18,7 @@ func serviceMethods() []string {
 	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Neighbour_ServiceDesc,
 		wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc,
 		wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc, wire.Authority_ServiceDesc, wire.Feed_ServiceDesc,
-		wire.Accountant_ServiceDesc, wire.CellQueue_ServiceDesc} {
+		wire.Accountant_ServiceDesc, wire.CellQueue_ServiceDesc, wire.Relay_ServiceDesc} {
 		for _, m := range s.Methods {
 			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
 		}

@@ -53,6 +53,7 @@ func scheddMessages() []MessageKind {
 		{"Schedd.BeginLogin", []Role{Anonymous}, "nothing: it says who nobody is, and is answered on this host alone"},
 		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used; an ID token " +
 			"with the keys of its provider; a password with PAM; a statement with the key of a valid login"},
+		{"Schedd.PilotToken", users, "who calls: the pilots are the caller's"},
 		{"Schedd.Logins", users, "who calls: the caller's own logins"},
 		{"Schedd.Logout", users, "who calls: the caller's own logins"},
 		{"Schedd.Names", users, "nothing: names are public in the pool"},
@@ -93,9 +94,9 @@ func cellMessages() []MessageKind {
 		atLeader = "nothing: it is the caller's copy of what the leader says"
 	)
 	return []MessageKind{
-		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator},
+		{"Collector.Advertise", []Role{Schedd, Startd, Pilot, Negotiator},
 			"type with the roles; name, Name and Machine in the ad with the certificate's node and with whose " +
-				"the name is"},
+				"the name is; of a pilot, owner and Requirements with the owner in the certificate"},
 		{"Collector.Watch", []Role{Negotiator, Schedd, Accountant}, "the role: private attributes are for negotiators"},
 		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector, Accountant}, "nothing: ads are public"},
 		{"Collector.Names", []Role{Schedd}, "nothing: names are public in the pool"},
@@ -130,6 +131,10 @@ func cellMessages() []MessageKind {
 		{"ToSchedd.policy", negotiators, atLeader},
 		{"ToSchedd.kept", negotiators, atLeader},
 		{"ToSchedd.room", negotiators, atLeader},
+
+		{"Relay.Listen", []Role{Startd, Pilot}, "the node with the certificate"},
+		{"Relay.Accept", []Role{Startd, Pilot}, "the id with the calls for the node of the certificate"},
+		{"Relay.Dial", schedds, "nothing: the node that answers compares the certificate inside"},
 
 		{"Replica.Traffic", negotiators, "to with the id of this replica, and the cell with its own"},
 		{"Replica.Hello", negotiators,
@@ -209,22 +214,24 @@ func startdMessages() []MessageKind {
 func otherMessages() []MessageKind {
 	users, schedds, startds := []Role{User}, []Role{Schedd}, []Role{Startd}
 	nodes := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant}
+	all := []Role{Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant}
+	machines := []Role{Startd, Pilot, Schedd}
 	authorities := []Role{Authority}
 	const host = "who calls: the daemons' own user and root of this host"
 	return []MessageKind{
-		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
-		{"CheckpointServer.Get", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
+		{"CheckpointServer.Put", machines, "the image: see package checkpoint/server"},
+		{"CheckpointServer.Get", machines, "the image: see package checkpoint/server"},
 		{"CheckpointServer.PutFile", schedds, "as CheckpointServer.GetFile; the contents with their digest"},
 		{"CheckpointServer.GetFile", schedds, "the node of the file with the certificate, or the role cell-queue"},
 		{"CheckpointServer.RetainFiles", schedds, "as CheckpointServer.GetFile"},
-		{"CheckpointServer.GetManifest", []Role{Startd, Schedd}, "the blob with its digest"},
-		{"CheckpointServer.GetChunks", []Role{Startd, Schedd}, "each chunk with its digest"},
+		{"CheckpointServer.GetManifest", machines, "the blob with its digest"},
+		{"CheckpointServer.GetChunks", machines, "each chunk with its digest"},
 		{"CheckpointServer.PutBlob", schedds, "the node of the user with the certificate; chunks with their digests"},
 		{"CheckpointServer.ListBlobs", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.RemoveBlob", schedds, "the node of the user with the certificate"},
 		{"CheckpointServer.PinBlobs", schedds, "the node of the pins with the certificate; at most 10,000"},
 		{"CheckpointServer.SetPackage", schedds, "the node of the name's owner with the certificate"},
-		{"CheckpointServer.ListPackages", []Role{Startd, Schedd}, "nothing: packages are no secrets"},
+		{"CheckpointServer.ListPackages", machines, "nothing: packages are no secrets"},
 		{"CheckpointServer.PlanChunks", startds, "the node of the machine with the certificate"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
 
@@ -238,8 +245,9 @@ func otherMessages() []MessageKind {
 		{"Authority.Join", []Role{Anonymous},
 			"the secret with the digests of tokens; the name with the token's and with all members'"},
 		{"Authority.Renew", nodes, "the certificate: the new one has its name and roles"},
-		{"Authority.Leave", nodes, "the certificate: it leaves itself"},
-		{"Authority.Revoked", nodes, "nothing: the list is public"},
+		{"Authority.Leave", all, "the certificate: it leaves itself"},
+		{"Authority.Revoked", all, "nothing: the list is public"},
+		{"Authority.MakePilotToken", schedds, "the certificate: the pilots run the tasks of its users, from its node"},
 		{"Authority.MakeToken", authorities, host},
 		{"Authority.RemoveToken", authorities, host},
 		{"Authority.Members", authorities, host},
