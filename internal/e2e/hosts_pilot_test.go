@@ -118,9 +118,19 @@ func (p *pilotPool) await(what string, is func() bool) {
 // submit submits a job of one task with a walltime of ten minutes.
 func (p *pilotPool) submit(script string) string {
 	p.Helper()
+	return p.submitAs(someone, `walltime = "10m"`, script)
+}
+
+// submitAs submits a job of a user.
+func (p *pilotPool) submitAs(who commandUser, settings, script string) string {
+	p.Helper()
 	var reply struct{ Jobs []struct{ ID string } }
-	out := p.must("submit", "--json", "--walltime", "10m", "--", "sh", "-c", script)
-	if err := json.Unmarshal([]byte(out), &reply); err != nil || len(reply.Jobs) != 1 {
+	cmd := p.as(who, "first", "submit", "--json", "-")
+	cmd.Dir = "/"
+	cmd.Stdin = strings.NewReader(fmt.Sprintf("job \"j\" {\n  command = [\"sh\", \"-c\", %q]\n  %s\n}\n", script,
+		settings))
+	out, err := cmd.CombinedOutput()
+	if err := errors.Join(err, json.Unmarshal(out, &reply)); err != nil || len(reply.Jobs) != 1 {
 		p.Fatalf("submit: %v\n%s", err, out)
 	}
 	return reply.Jobs[0].ID
@@ -166,7 +176,7 @@ func TestPilots(t *testing.T) {
 	t.Run("cut", func(t *testing.T) { part := pilotPool{p.forSubtest(t), p.home}; part.testCut(long) })
 
 	// The batch system announces the end: the task goes on elsewhere.
-	second := p.submit("test -e " + p.home + "/again || { touch " + p.home + "/again; sleep 1000; }; echo again")
+	second := p.submit("test -e " + p.home + "/again || { trap 'exit 3' TERM; touch " + p.home + "/again; sleep 1000 & wait; }; echo again")
 	p.await("the first attempt", func() bool {
 		_, err := os.Stat(filepath.Join(p.home, "again"))
 		return err == nil
@@ -211,22 +221,10 @@ func (b *unjoinedHosts) forSubtest(t *testing.T) *unjoinedHosts {
 // before it does.
 func (p *pilotPool) testOthers() {
 	other := commandUser{12346, 12346}
-	cmd := p.as(other, "first", "submit", "--json", "--walltime", "10m", "--", "true")
-	cmd.Dir = "/"
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		p.Fatalf("submit: %v\n%s", err, out)
-	}
-	var reply struct{ Jobs []struct{ ID string } }
-	if err := json.Unmarshal(out, &reply); err != nil || len(reply.Jobs) != 1 {
-		p.Fatalf("submit: %v\n%s", err, out)
-	}
-	var endless struct{ Jobs []struct{ ID string } }
-	if err := json.Unmarshal([]byte(p.must("submit", "--json", "--", "true")), &endless); err != nil {
-		p.Fatal(err)
-	}
-	for id, words := range map[string]string{reply.Jobs[0].ID: "Requirements",
-		endless.Jobs[0].ID: "its allocation ends"} {
+	for id, words := range map[string]string{
+		p.submitAs(other, `walltime = "10m"`, "true"): `refuses: TARGET.Owner == "12345"`,
+		p.submitAs(someone, "", "true"):              "its allocation ends",
+	} {
 		var why string
 		if !pollUntil(p.Context(), awaitTimeout, func() bool {
 			why = p.must("why", id)
@@ -234,10 +232,9 @@ func (p *pilotPool) testOthers() {
 		}) {
 			p.Errorf("why %s:\n%s", id, why)
 		}
-		if s := p.state(id); s.State != "queued" && s.State != "waiting" {
+		if s := p.state(id); s.State != "idle" {
 			p.Errorf("%s is %s", id, s.State)
 		}
-		p.mustRun("first", "rm", id)
 	}
 }
 
