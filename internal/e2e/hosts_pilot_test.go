@@ -176,9 +176,11 @@ func TestPilots(t *testing.T) {
 	t.Run("cut", func(t *testing.T) { part := pilotPool{p.forSubtest(t), p.home}; part.testCut(long) })
 
 	// The batch system announces the end: the task goes on elsewhere.
-	second := p.submit("test -e " + p.home + "/again || { trap 'exit 3' TERM; touch " + p.home + "/again; sleep 1000 & wait; }; echo again")
+	again := filepath.Join(p.home, "again")
+	second := p.submit(fmt.Sprintf(
+		"test -e %[1]s || { trap 'exit 3' TERM; touch %[1]s; sleep 1000 & wait; }; echo again", again))
 	p.await("the first attempt", func() bool {
-		_, err := os.Stat(filepath.Join(p.home, "again"))
+		_, err := os.Stat(again)
 		return err == nil
 	})
 	pilot.Process.Signal(syscall.SIGTERM)
