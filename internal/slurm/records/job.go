@@ -406,11 +406,11 @@ func (j *Job) Priority() int64 {
 	if j.State == "PENDING" && strings.HasPrefix(j.Reason(), "JobHeld") {
 		return 0
 	}
-	return basePriority + int64(j.GetPriority())
+	return BasePriority + int64(j.GetPriority())
 }
 
-// basePriority is what a job without a priority of its own has.
-const basePriority = 10000
+// BasePriority is what a job without a priority of its own has.
+const BasePriority = 10000
 
 // path is a path of the job, with its id in place of the variables in it.
 func (j *Job) path(attribute string) string {
@@ -440,6 +440,9 @@ func (j *Job) WorkDir() string {
 
 // Command is the program of the job.
 func (j *Job) Command() string {
+	if command := j.asked("Command"); command != "" {
+		return command
+	}
 	command, _ := j.Ad.Str(roost.AttrCmd)
 	return command
 }

@@ -123,7 +123,8 @@ func (j *Job) Document(c *Clock) any {
 	uid, _ := j.Ad.Int(roost.AttrOwnerUID)
 	gid, _ := j.Ad.Int(roost.AttrOwnerGID)
 	d := &jobDocument{Account: j.Account(), AccrueTime: unixTime(j.eligible()), AllocatingNode: j.Host, BatchFlag: true,
-		Cluster: j.Host, Command: j.Command(), CPUs: set(j.CPUs()), CPUsPerTask: set(j.nodeCPUs()),
+		Cluster: j.Host, Command: j.Command(), CPUs: set(j.CPUs()), CPUsPerTask: set(j.cpusPerTask()), Comment: j.asked("Comment"),
+		Features: j.asked("Features"), Licenses: j.licenses(),
 		CurrentDir: j.WorkDir(), Dependency: j.Dependency(), EligibleTime: unixTime(j.eligible()),
 		EndTime: unixTime(j.End()), GroupID: gid, GroupName: adText(j, roost.AttrUnixGroup), HetJobID: set(0),
 		Hold: strings.HasPrefix(j.Reason(), "JobHeld"), JobID: j.RawNumber(), JobState: []string{j.State},
@@ -131,7 +132,7 @@ func (j *Job) Document(c *Clock) any {
 		NodeCount: set(int64(j.NodeCount())), Partition: j.Partition(), Priority: set(j.Priority()), QOS: "normal",
 		Requeue: requeues(j) == 1, RestartCount: j.restarts(), StandardError: j.StdErr(), StandardInput: j.StdIn(),
 		StandardOutput: j.StdOut(), StartTime: unixTime(j.Start()), StateReason: j.Reason(),
-		SubmitTime: unixTime(time.Unix(0, j.GetSubmitted())), SuspendTime: set(0), Tasks: set(int64(j.NodeCount())),
+		SubmitTime: unixTime(time.Unix(0, j.GetSubmitted())), SuspendTime: set(0), Tasks: set(j.Tasks()),
 		TimeLimit: number{Infinite: true}, TRESPerNode: j.gres(), TRESRequested: j.TRES(), UserID: uid,
 		UserName: j.GetOwner()}
 	if j.Limit() != 0 {

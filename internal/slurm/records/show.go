@@ -44,7 +44,7 @@ func (j *Job) showLines(c *Clock) []string {
 		fmt.Sprintf("UserId=%s(%s) GroupId=%s(%s) MCS_label=N/A", visible(j.GetOwner()),
 			adNumber(j, roost.AttrOwnerUID), cmp.Or(adText(j, roost.AttrUnixGroup), "(null)"),
 			adNumber(j, roost.AttrOwnerGID)),
-		fmt.Sprintf("Priority=%d Nice=0 Account=%s QOS=normal", j.Priority(), visible(orNull(j.Account()))),
+		fmt.Sprintf("Priority=%d Nice=%d Account=%s QOS=normal", j.Priority(), j.nice(), visible(orNull(j.Account()))),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", j.State, j.Reason(), orNull(j.Dependency())),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%d:%d", requeues(j), j.restarts(), code,
 			signal),
@@ -54,7 +54,8 @@ func (j *Job) showLines(c *Clock) []string {
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.Time(j.Start(), "Unknown"), c.Time(j.End(), "Unknown")),
 		"SuspendTime=None SecsPreSuspend=0 LastSchedEval=" + submitted + " Scheduler=Main",
 		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", j.Partition(), j.Host),
-		"ReqNodeList=(null) ExcNodeList=(null)",
+		fmt.Sprintf("ReqNodeList=%s ExcNodeList=%s", visible(orNull(j.asked("ReqNodeList"))),
+			visible(orNull(j.asked("ExcNodeList")))),
 		"NodeList=" + hosts,
 	}
 	if len(j.Hosts()) > 0 {
@@ -62,14 +63,17 @@ func (j *Job) showLines(c *Clock) []string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("NumNodes=%d NumCPUs=%d NumTasks=%d CPUs/Task=%d ReqB:S:C:T=0:0:*:*", j.NodeCount(), j.CPUs(),
-			j.NodeCount(), j.nodeCPUs()),
+			j.Tasks(), j.cpusPerTask()),
 		"ReqTRES="+j.TRES(), "AllocTRES="+allocated,
-		"Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*",
+		fmt.Sprintf("Socks/Node=* NtasksPerN:B:S:C=%d:0:*:* CoreSpec=*", j.askedNumber("NtasksPerNode")),
 		fmt.Sprintf("MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0", j.nodeCPUs(), Memory(j.nodeMemory())),
-		"Features=(null) DelayBoot=00:00:00",
-		"OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
-		"Command="+visible(orNull(j.Command())), "WorkDir="+visible(j.WorkDir()),
-		"StdErr="+visible(j.StdErr()), "StdIn="+visible(j.StdIn()), "StdOut="+visible(j.StdOut()))
+		"Features="+visible(orNull(j.asked("Features")))+" DelayBoot=00:00:00",
+		"OverSubscribe=OK Contiguous=0 Licenses="+visible(orNull(j.licenses()))+" Network=(null)",
+		"Command="+visible(orNull(j.Command())), "WorkDir="+visible(j.WorkDir()))
+	if comment := j.asked("Comment"); comment != "" {
+		lines = append(lines, "Comment="+visible(comment))
+	}
+	lines = append(lines, "StdErr="+visible(j.StdErr()), "StdIn="+visible(j.StdIn()), "StdOut="+visible(j.StdOut()))
 	if gres := j.gres(); gres != "" {
 		lines = append(lines, "TresPerNode="+gres)
 	}

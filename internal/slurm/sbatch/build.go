@@ -56,6 +56,13 @@ func (s *submission) build() (r Result, err error) {
 		return r, err
 	}
 	ad.SetInt(roost.AttrNoticePeriod, killWait)
+	limits, ok := ParseLicenses(s.value("licenses"))
+	if !ok {
+		return r, fail("Batch job submission failed: Invalid license specification")
+	}
+	if limits != "" {
+		ad.SetString(roost.AttrLimits, limits)
+	}
 	if err := s.setRecord(ad); err != nil {
 		return r, err
 	}
@@ -67,7 +74,7 @@ func (s *submission) build() (r Result, err error) {
 		ad.SetStrings(roost.AttrArguments, list)
 	}
 	r.Parsable, r.Quiet, r.Wait = s.has("parsable"), s.has("quiet"), s.has("wait")
-	r.Cluster = s.value("clusters")
+	r.Cluster, r.IsSingleton = s.value("clusters"), s.isSingleton
 	return r, nil
 }
 
@@ -134,7 +141,7 @@ func (s *submission) qsubOptions() (list []qsub.OptionValue, err error) {
 		}
 	}
 	if text := s.value("begin"); text != "" {
-		at, ok := parseBegin(text, s.caller.Now)
+		at, ok := ParseBegin(text, s.caller.Now)
 		if !ok {
 			return nil, invalid("begin")
 		}
@@ -228,36 +235,54 @@ func (s *submission) addMail(add func(byte, string)) error {
 // addDependency adds what --dependency asks for.
 func (s *submission) addDependency(add func(byte, string)) error {
 	text := s.value("dependency")
-	if text == "" || text == "none" {
-		return nil
+	var words []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word == "singleton" {
+			s.isSingleton = true
+			continue
+		}
+		words = append(words, word)
 	}
-	problem := fail("Batch job submission failed: Job dependency problem")
-	var list []string
+	list, err := ParseDependencies(strings.Join(words, ","))
+	if err != nil {
+		return fail("Batch job submission failed: %v", err)
+	}
+	if len(list) > 0 {
+		add('W', "depend="+strings.Join(list, ","))
+	}
+	return nil
+}
+
+// errDependency is Slurm's refusal of a dependency that cannot be read.
+var errDependency = errors.New("Job dependency problem")
+
+// ParseDependencies reads the value of --dependency without singleton. Each of the
+// results is a type and a job.
+func ParseDependencies(text string) (list []string, err error) {
+	if text == "" || text == "none" {
+		return nil, nil
+	}
 	for word := range strings.SplitSeq(text, ",") {
 		kind, ids, found := strings.Cut(word, ":")
-		kinds := map[string]string{"after": "after", "afterany": "afterany", "afterok": "afterok",
-			"afternotok": "afternotok"}
 		switch {
 		case strings.Contains(text, "?"):
-			return fail("Batch job submission failed: alternatives (?) in --dependency are not there: " +
-				"submit a job that waits for them")
-		case kind == "singleton" || kind == "aftercorr":
-			return fail("Batch job submission failed: --dependency=%s is not there: name the jobs with afterany", kind)
-		case !found || kinds[kind] == "":
-			return problem
+			return nil, errors.New("alternatives (?) in --dependency are not there: submit a job that waits for them")
+		case kind == "aftercorr":
+			return nil, errors.New("--dependency=aftercorr is not there: name the array with afterok")
+		case !found || !slices.Contains([]string{"after", "afterany", "afterok", "afternotok"}, kind):
+			return nil, errDependency
 		}
 		for id := range strings.SplitSeq(ids, ":") {
 			id, _, _ = strings.Cut(id, "+") // minutes after the start
 			digits := strings.TrimRight(id, "0123456789")
 			if id == "" || digits != "" && !strings.Contains(digits, ".") && !strings.Contains(id, "_") {
-				return problem
+				return nil, errDependency
 			}
 			id, _, _ = strings.Cut(id, "_") // the whole array
-			list = append(list, kinds[kind]+":"+id)
+			list = append(list, kind+":"+id)
 		}
 	}
-	add('W', "depend="+strings.Join(list, ","))
-	return nil
+	return list, nil
 }
 
 // readArray reads --array: indexes, and how many tasks may run at once.

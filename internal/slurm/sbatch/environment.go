@@ -92,7 +92,7 @@ func (s *submission) putLayout(put func(name, value string)) {
 		put("SLURM_CPUS_PER_TASK", strconv.Itoa(l.cpus))
 	}
 	if l.megabytes > 0 && s.value("mem-per-cpu") != "" {
-		n, _ := parseMegabytes(s.value("mem-per-cpu"))
+		n, _ := ParseMegabytes(s.value("mem-per-cpu"))
 		put("SLURM_MEM_PER_CPU", strconv.FormatInt(n, 10))
 	} else if l.megabytes > 0 {
 		put("SLURM_MEM_PER_NODE", strconv.FormatInt(l.megabytes, 10))

@@ -54,10 +54,10 @@ func (s *submission) readLayout() (l layout, err error) {
 	}
 	l.exclusive = s.has("exclusive")
 	l.setCounts()
-	if err := s.readMemory(&l); err != nil {
+	if err := s.readGPUs(&l); err != nil {
 		return l, err
 	}
-	return l, s.readGPUs(&l)
+	return l, s.readMemory(&l)
 }
 
 // setCounts completes the numbers: one task a node unless said, and one node unless said.
@@ -88,17 +88,20 @@ func (l *layout) tasksOf(node int) int {
 // readMemory reads what each node needs. 0 is the memory of the whole node in Slurm, and
 // no request here.
 func (s *submission) readMemory(l *layout) error {
-	for _, option := range []string{"mem", "mem-per-cpu"} {
+	for _, option := range []string{"mem", "mem-per-cpu", "mem-per-gpu"} {
 		text := s.value(option)
 		if text == "" {
 			continue
 		}
-		n, ok := parseMegabytes(text)
+		n, ok := ParseMegabytes(text)
 		if !ok {
 			return invalid(option)
 		}
 		if option == "mem-per-cpu" {
 			n *= int64(l.tasksOf(0) * l.cpus)
+		}
+		if option == "mem-per-gpu" {
+			n *= int64(max(l.gpus, 1))
 		}
 		l.megabytes = n
 	}

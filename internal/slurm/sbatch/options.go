@@ -81,8 +81,6 @@ func refusedOptions() map[string]string {
 		"uid":          "a job runs as the user who submits it",
 		"gid":          "a job runs as the user who submits it",
 		"export-file":  "export the variables, or name them in --export",
-		"licenses":     "ask for them in a job file (limits in roost-job(5))",
-		"mem-per-gpu":  "give --mem, which is for each node",
 		"test-only":    "submit it, and ask roost why when it would start",
 	}
 }
@@ -110,7 +108,7 @@ func isAllowed(g getopt.Given) (why string, ok bool) {
 
 // dropConflicts drops options whose place a later one takes.
 func dropConflicts(given []getopt.Given) []getopt.Given {
-	for _, pair := range [][]string{{"requeue", "no-requeue"}, {"mem", "mem-per-cpu"}} {
+	for _, pair := range [][]string{{"requeue", "no-requeue"}, {"mem", "mem-per-cpu", "mem-per-gpu"}} {
 		last := -1
 		for i, g := range given {
 			if slices.Contains(pair, g.Name) {

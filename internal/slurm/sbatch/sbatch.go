@@ -16,8 +16,10 @@ type Result struct {
 	Parsable bool
 	Wait     bool
 	Cluster  string // the node whose queue is to have the job; empty: that of the caller
-	Help     bool
-	Version  bool
+	// it waits for the jobs of that name that the user has submitted before it
+	IsSingleton bool
+	Help        bool
+	Version     bool
 }
 
 // UsageStatus is the exit status where a command line or directive cannot be read.
@@ -57,6 +59,8 @@ type submission struct {
 	operand   string // the script's file, as written
 	fromFile  bool   // it is one
 	niceValue int
+
+	isSingleton bool
 }
 
 // ParseOptions takes a command line with options of sbatch apart: what is given, and what

@@ -138,7 +138,7 @@ func TestTimes(t *testing.T) {
 	for text, want := range map[string]string{"now+2hours": "12:00", "now+90": "10:01", "16:00": "16:00",
 		"noon":             "12:00",
 		"2026-11-23T10:30": "10:30", "now+1h": "11:00"} {
-		if at, ok := parseBegin(text, now); !ok || at.Format("15:04") != want {
+		if at, ok := ParseBegin(text, now); !ok || at.Format("15:04") != want {
 			t.Errorf("%q: %v, %v", text, at, ok)
 		}
 	}

@@ -42,8 +42,8 @@ func ParseTime(text string) (limit time.Duration, unlimited, ok bool) {
 	return limit, limit == 0, true
 }
 
-// parseMegabytes reads an amount of memory: a number of MiB, or with K, M, G or T.
-func parseMegabytes(text string) (megabytes int64, ok bool) {
+// ParseMegabytes reads an amount of memory: a number of MiB, or with K, M, G or T.
+func ParseMegabytes(text string) (megabytes int64, ok bool) {
 	upper := strings.TrimSuffix(strings.ToUpper(text), "B")
 	if upper == "" {
 		return 0, false
@@ -79,8 +79,8 @@ func parseGPUs(text string) (count int, kind string, ok bool) {
 	return int(n), kind, len(words) <= 2
 }
 
-// parseBegin reads the time of --begin.
-func parseBegin(text string, now time.Time) (time.Time, bool) {
+// ParseBegin reads the time of --begin.
+func ParseBegin(text string, now time.Time) (time.Time, bool) {
 	lower := strings.ToLower(text)
 	at := func(hour int) (time.Time, bool) {
 		t := time.Date(now.Year(), now.Month(), now.Day(), hour, 0, 0, 0, now.Location())
@@ -147,4 +147,28 @@ func parseOffset(text string, now time.Time) (time.Time, bool) {
 		}
 	}
 	return now, false
+}
+
+// ParseLicenses reads licences, as in "matlab:2,ansys". The result is the limits of the
+// pool that they stand for.
+func ParseLicenses(text string) (limits string, ok bool) {
+	if text == "" {
+		return "", true
+	}
+	var list []string
+	for word := range strings.SplitSeq(strings.ReplaceAll(text, ";", ","), ",") {
+		name, count, counted := strings.Cut(word, ":")
+		if !counted {
+			name, count, counted = strings.Cut(word, "=")
+		}
+		name, _, _ = strings.Cut(name, "@")
+		if n, err := strconv.ParseUint(count, 10, 31); name == "" || counted && (err != nil || n == 0) {
+			return "", false
+		}
+		if counted {
+			name += ":" + count
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, ", "), true
 }

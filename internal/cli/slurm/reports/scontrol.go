@@ -22,7 +22,7 @@ func scontrolCommand() *frame.Command {
 		Name: "scontrol", Group: frame.GroupSlurm, Summary: "show and change jobs as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: scontrol,
 		Synopsis: "[-o] [show job|node|partition|config|hostnames|hostlist [NAME] | hold|release|suspend|resume|" +
-			"requeue|requeuehold JOBS | write batch_script JOB [FILE] | wait_job JOB | ping | version]",
+			"requeue|requeuehold|top JOBS | update jobid=JOBS KEY=VALUE… | write batch_script JOB [FILE] | wait_job JOB | ping | version]",
 		Description: "Shows and changes jobs in the queue of this machine, shows machines and queues, and expands " +
 			"and shortens lists of hosts, as scontrol of Slurm does.",
 		Examples: []frame.Example{
@@ -65,6 +65,10 @@ func scontrol(c *frame.Invocation) error {
 		return r.write(rest)
 	case "wait_job":
 		return r.wait(rest)
+	case "update":
+		return r.update(rest)
+	case "top":
+		return r.top(rest)
 	}
 	if req, isSuspend := jobAction(verb); req != nil {
 		return r.act(verb, req, isSuspend, rest)
@@ -347,6 +351,11 @@ func (r *scontrolRun) actAt(req *scheddapi.ActRequest, selectors []string) error
 	if err != nil {
 		return errors.New(strings.Join(strings.Fields(frame.ErrorText(err)), " "))
 	}
+	return refusalOf(reply)
+}
+
+// refusalOf is the first refusal of an answer in Slurm's words.
+func refusalOf(reply *scheddapi.ActReply) error {
 	for _, result := range reply.GetResults() {
 		if result.GetError() == "" {
 			continue

@@ -57,6 +57,11 @@ func runSbatch(c *frame.Invocation) error {
 		return nil
 	}
 	c.ScheddNode = cmp.Or(result.Cluster, result.Server, c.ScheddNode)
+	if result.IsSingleton {
+		if err := waitForName(c, &result.Job); err != nil {
+			return submitRefused(c, err)
+		}
+	}
 	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
 	if err != nil {
 		return submitRefused(c, err)
@@ -80,6 +85,25 @@ func runSbatch(c *frame.Invocation) error {
 	return awaitJob(c, id)
 }
 
+// waitForName has a job wait for those of its user that have its name and have not ended
+// (sbatch(1), "singleton").
+func waitForName(c *frame.Invocation, job *jobspec.Job) error {
+	list, err := c.QueryJobs(&scheddapi.QueryRequest{Selection: &scheddapi.Selection{Mine: true}})
+	if err != nil {
+		return err
+	}
+	waits, _ := job.Ad.Strings(roost.AttrDependsOn)
+	for _, s := range list {
+		if s.GetName() == job.Name && !document.IsFinal(s) {
+			waits = append(waits, "afterany:"+s.GetId())
+		}
+	}
+	if len(waits) > 0 {
+		job.Ad.SetStrings(roost.AttrDependsOn, waits)
+	}
+	return nil
+}
+
 // failWith prints an error that sbatch has no own words for.
 func failWith(c *frame.Invocation, err error) error {
 	fmt.Fprintf(c.Stderr, "%s: error: %s\n", c.Command.Name, document.PrintableText(strings.Join(strings.Fields(
@@ -98,6 +122,8 @@ func submitRefused(c *frame.Invocation, err error) error {
 			text = "Unable to contact slurm controller (connect failure): " + text
 		case kind == roost.NotFound && strings.Contains(text, "queue"):
 			text = "Invalid partition name specified: " + text
+		case kind == roost.NotFound && strings.Contains(text, "limit"):
+			text = "Invalid license specification: " + text
 		case kind == roost.NotFound && strings.Contains(text, "depend"):
 			text = "Job dependency problem: " + text
 		}
