@@ -57,7 +57,8 @@ func TestScripts(t *testing.T) {
 		"pbs_hostn", "condor_dag_checker", "condor_submit_dag", "condor_submit", "condor_q",
 		"condor_history", "condor_rm",
 		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait",
-		"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel", "salloc"} {
+		"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel", "salloc",
+		"sacctmgr", "sshare", "sprio", "sstat", "sbcast"} {
 		to := program
 		if slices.Contains([]string{"srun", "sbatch", "scancel"}, name) ||
 			frame.FindEntry(pbs.LocalEntries(), name) != nil {

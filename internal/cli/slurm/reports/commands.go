@@ -16,7 +16,8 @@ func Entries() []frame.CommandEntry {
 	return []frame.CommandEntry{
 		frame.Entry("squeue", squeueCommand), frame.Entry(frame.SlurmPrefix+"sacct", sacctCommand),
 		frame.Entry("scontrol", scontrolCommand),
-		frame.Entry("sinfo", sinfoCommand),
+		frame.Entry("sinfo", sinfoCommand), frame.Entry("sacctmgr", sacctmgrCommand),
+		frame.Entry("sshare", sshareCommand), frame.Entry("sprio", sprioCommand), frame.Entry("sstat", sstatCommand),
 	}
 }
 

@@ -14,7 +14,7 @@ type Outside func(c *frame.Invocation, given []getopt.Given, command []string) e
 func Entries(outside Outside) []frame.CommandEntry {
 	return []frame.CommandEntry{
 		frame.Entry("srun", func() *frame.Command { return SrunCommand(outside) }),
-		frame.Entry(agentCommand, AgentCommand),
+		frame.Entry("sbcast", SbcastCommand), frame.Entry(agentCommand, AgentCommand),
 	}
 }
 
