@@ -66,6 +66,17 @@ func runSshare(c *frame.Invocation) error {
 	if err := admin.CellObjects(c, "shares", &report); err != nil {
 		return failWith(c, err)
 	}
+	known, err := associations(c, nil)
+	if err != nil {
+		return failWith(c, err)
+	}
+	for _, a := range known { // who has used nothing yet
+		if a.user != "" && !slices.ContainsFunc(report.Submitters, func(s ledger.SubmitterUsage) bool {
+			return s.User == a.user && cmp.Or(s.Group, ownGroup(s.User)) == a.account
+		}) {
+			report.Submitters = append(report.Submitters, ledger.SubmitterUsage{User: a.user, Group: a.account})
+		}
+	}
 	users, _ := getopt.Last(given, "users")
 	accounts, _ := getopt.Last(given, "accounts")
 	wanted := list(users)
