@@ -123,8 +123,8 @@ func (j *Job) Document(c *Clock) any {
 	uid, _ := j.Ad.Int(roost.AttrOwnerUID)
 	gid, _ := j.Ad.Int(roost.AttrOwnerGID)
 	d := &jobDocument{Account: j.Account(), AccrueTime: unixTime(j.eligible()), AllocatingNode: j.Host, BatchFlag: true,
-		Cluster: j.Host, Command: j.Command(), CPUs: set(j.CPUs()), CPUsPerTask: set(j.cpusPerTask()), Comment: j.asked("Comment"),
-		Features: j.asked("Features"), Licenses: j.licenses(),
+		Cluster: j.Host, Command: j.Command(), CPUs: set(j.CPUs()), CPUsPerTask: set(j.cpusPerTask()),
+		Comment: j.asked("Comment"), Features: j.asked("Features"), Licenses: j.licenses(),
 		CurrentDir: j.WorkDir(), Dependency: j.Dependency(), EligibleTime: unixTime(j.eligible()),
 		EndTime: unixTime(j.End()), GroupID: gid, GroupName: adText(j, roost.AttrUnixGroup), HetJobID: set(0),
 		Hold: strings.HasPrefix(j.Reason(), "JobHeld"), JobID: j.RawNumber(), JobState: []string{j.State},

@@ -19,8 +19,8 @@ func sacctmgrCommand() *frame.Command {
 		MaxOperands: -1, Run: runSacctmgr,
 		Synopsis: "[-n] [-p | -P] show user|account|assoc|qos|cluster [NAME…] [where KEY=VALUE…] [withassoc] " +
 			"[format=FIELDS]",
-		Description: "Lists which users may charge which groups, in the form of sacctmgr of Slurm. It changes nothing: " +
-			"roost group and roost quota do.",
+		Description: "Lists which users may charge which groups, in the form of sacctmgr of Slurm. It changes " +
+			"nothing: roost group and roost quota do.",
 		Examples: []frame.Example{
 			{Line: "sacctmgr -n -P show assoc where user=ann format=account",
 				Description: "the groups that ann may charge"},

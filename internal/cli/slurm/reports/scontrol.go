@@ -21,8 +21,9 @@ func scontrolCommand() *frame.Command {
 	return &frame.Command{
 		Name: "scontrol", Group: frame.GroupSlurm, Summary: "show and change jobs as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: scontrol,
-		Synopsis: "[-o] [show job|node|partition|config|hostnames|hostlist [NAME] | hold|release|suspend|resume|" +
-			"requeue|requeuehold|top JOBS | update jobid=JOBS KEY=VALUE… | write batch_script JOB [FILE] | wait_job JOB | ping | version]",
+		Synopsis: "[-o] [show job|node|partition|config|hostnames|hostlist [NAME] | " +
+			"hold|release|suspend|resume|requeue|requeuehold|top JOBS | update jobid=JOBS KEY=VALUE… | " +
+			"write batch_script JOB [FILE] | wait_job JOB | ping | version]",
 		Description: "Shows and changes jobs in the queue of this machine, shows machines and queues, and expands " +
 			"and shortens lists of hosts, as scontrol of Slurm does.",
 		Examples: []frame.Example{

@@ -128,8 +128,7 @@ func (u *jobUpdate) put(name, value string) {
 // errNotSupported is Slurm's refusal of a change that cannot be made.
 var errNotSupported = errors.New("Update of this parameter is not supported")
 
-// updateKeys are the keys of update, in small letters and in the order in which a
-// shortened one is looked for.
+// updateKeys are the keys of update, in small letters.
 func updateKeys() map[string]func(u *jobUpdate, value string) error {
 	text := func(attribute string) func(*jobUpdate, string) error {
 		return func(u *jobUpdate, value string) error {
@@ -179,7 +178,7 @@ func (u *jobUpdate) set(key, value string) error {
 
 func (u *jobUpdate) setTimeLimit(value string) error {
 	sign := ""
-	if strings.HasPrefix(value, "+") || strings.HasPrefix(value, "-") && len(value) > 1 && !strings.EqualFold(value, "-1") {
+	if strings.HasPrefix(value, "+") || strings.HasPrefix(value, "-") && value != "-1" {
 		sign, value = value[:1], value[1:]
 	}
 	limit, unlimited, ok := sbatch.ParseTime(value)

@@ -17,9 +17,12 @@ func sprioCommand() *frame.Command {
 		Name: "sprio", Group: frame.GroupSlurm, Summary: "list the priorities of waiting jobs as Slurm does",
 		RawArgs: true, MaxOperands: -1, Run: runSprio,
 		Synopsis: "[-j IDS] [-u USERS] [-p PARTITIONS] [-h] [-l] [-n] [-o FORMAT] [-S SORT]",
-		Description: "Lists the jobs that wait with their priority, which is the order among the jobs of a user. Between " +
-			"users decide the shares of roost shares, and so the parts of the priority are 0.",
-		Examples: []frame.Example{{Line: "sprio -h -o '%i %Y'", Description: "numbers and priorities"}},
+		Description: "Lists the jobs that wait with their priority, which is the order among the jobs of a user. " +
+			"Between users decide the shares of roost shares, and so the parts of the priority are 0.",
+		Examples: []frame.Example{
+			{Line: "sprio -u ann", Description: "the jobs of ann that wait"},
+			{Line: "sprio -h -o '%i %Y'", Description: "numbers and priorities"},
+		},
 	}
 }
 

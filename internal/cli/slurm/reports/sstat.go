@@ -16,9 +16,12 @@ func sstatCommand() *frame.Command {
 		Name: "sstat", Group: frame.GroupSlurm, Summary: "show what running jobs use as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: runSstat,
 		Synopsis: "-j IDS [-a] [-n] [-p | -P] [-o FIELDS]",
-		Description: "Lists what running jobs have used, in the form of sstat of Slurm: all of a job is in the row of its " +
-			"script. roost top says more.",
-		Examples: []frame.Example{{Line: "sstat -j 12 -P -o MaxRSS,AveCPU", Description: "for a program"}},
+		Description: "Lists what running jobs have used, in the form of sstat of Slurm: all of a job is in the row " +
+			"of its script. roost top says more.",
+		Examples: []frame.Example{
+			{Line: "sstat -j 12", Description: "all that is known of a job"},
+			{Line: "sstat -j 12 -P -o MaxRSS,AveCPU", Description: "for a program"},
+		},
 	}
 }
 
@@ -37,7 +40,8 @@ func sstatFields() []fieldColumn {
 
 func runSstat(c *frame.Invocation) error {
 	required := getopt.Required
-	given, operands, answered, err := parseOptions(c, append(printOptions(), getopt.Option{Name: "allsteps", Letter: 'a'},
+	given, operands, answered, err := parseOptions(c, append(printOptions(),
+		getopt.Option{Name: "allsteps", Letter: 'a'},
 		getopt.Option{Name: "jobs", Letter: 'j', Argument: required},
 		getopt.Option{Name: "format", Letter: 'o', Argument: required}, getopt.Option{Name: "fields", As: "format",
 			Argument: required}, getopt.Option{Name: "helpformat", Letter: 'e'}, getopt.Option{Name: "noconvert"},
@@ -101,9 +105,11 @@ func usageRow(j *records.Job) map[string]string {
 	peak := kilobytes(max(u.GetPeakMemory(), u.GetMemory()))
 	read, written := kilobytes(u.GetReadBytes()), kilobytes(u.GetWriteBytes())
 	return map[string]string{"JobID": j.RawID() + ".batch", "MaxVMSize": peak, "MaxVMSizeNode": node,
-		"MaxVMSizeTask": "0", "AveVMSize": kilobytes(u.GetMemory()), "MaxRSS": peak, "MaxRSSNode": node, "MaxRSSTask": "0",
-		"AveRSS": kilobytes(u.GetMemory()), "MaxPages": "0", "MaxPagesNode": node, "MaxPagesTask": "0", "AvePages": "0",
-		"MinCPU": used, "MinCPUNode": node, "MinCPUTask": "0", "AveCPU": used, "NTasks": fmt.Sprint(j.Tasks()),
+		"MaxVMSizeTask": "0", "AveVMSize": kilobytes(u.GetMemory()), "MaxRSS": peak, "MaxRSSNode": node,
+		"MaxRSSTask": "0", "AveRSS": kilobytes(u.GetMemory()), "MaxPages": "0",
+		"MaxPagesNode": node, "MaxPagesTask": "0",
+		"AvePages": "0", "MinCPU": used, "MinCPUNode": node, "MinCPUTask": "0", "AveCPU": used,
+		"NTasks":     fmt.Sprint(j.Tasks()),
 		"AveCPUFreq": "0", "ReqCPUFreqMin": "0", "ReqCPUFreqMax": "0", "ReqCPUFreqGov": "0", "ConsumedEnergy": "0",
 		"MaxDiskRead": read, "MaxDiskReadNode": node, "MaxDiskReadTask": "0", "AveDiskRead": read,
 		"MaxDiskWrite": written, "MaxDiskWriteNode": node, "MaxDiskWriteTask": "0", "AveDiskWrite": written,

@@ -18,16 +18,17 @@ func SbcastCommand() *frame.Command {
 	return &frame.Command{
 		Name: "sbcast", Group: frame.GroupSlurm, Summary: "copy a file to the machines of the job", RawArgs: true,
 		MaxOperands: -1, Run: runSbcast, Synopsis: "[-f] [-p] SOURCE DESTINATION",
-		Description: "Inside a job, copies a file to each machine of the job, as a step of one task on each. A file that " +
-			"is there is replaced with -f only. The copy has the permissions of the file, and with -p its time.",
+		Description: "Inside a job, copies a file to each machine of the job, as a step of one task on each. A file " +
+			"that is there is replaced with -f only. The copy has the permissions of the file, and with -p its time.",
 		Examples: []frame.Example{
+			{Line: "sbcast -f settings /tmp/", Description: "a file that may be there, under its own name"},
 			{Line: "sbcast data.bin /tmp/data.bin", Description: "a file of input where each task finds it"},
 		},
 	}
 }
 
-// receiveScript takes in a file: its name, whether one that is there is replaced, its
-// permissions, and its time or nothing. Nobody sees a part of it.
+// receiveScript takes in a file, of which nobody sees a part. Its arguments are the name,
+// whether a file that is there is replaced, the permissions, and the time or nothing.
 const receiveScript = `set -e
 if [ "$2" = 0 ] && [ -e "$1" ]; then echo "sbcast: error: $SLURMD_NODENAME: $1: File exists" >&2; exit 1; fi
 part=$1.$SLURMD_NODENAME.$$
