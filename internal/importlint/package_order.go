@@ -93,6 +93,7 @@ func packageOrders() []packageOrder {
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},
 		{"internal/sim/packing", true},
+		{"internal/sim/pilotweek", true},
 		{"internal/sim/whatif", true},
 		{"internal/sim/audit", true},
 		{"internal/sim/faults", true},
