@@ -32,9 +32,9 @@ func randomCampaigns(rng *rand.Rand) (list []Campaign) {
 	at := time.Hour
 	for at < 6*day {
 		run := time.Duration(3+rng.IntN(6)) * time.Minute
-		list = append(list, Campaign{At: at, Tasks: 2000 + rng.IntN(8000), Cores: 1, RunTime: run,
+		list = append(list, Campaign{At: at, Tasks: 4000 + rng.IntN(12000), Cores: 1, RunTime: run,
 			Walltime: run * 3 / 2})
-		at += time.Duration(10+rng.IntN(30)) * time.Hour
+		at += time.Duration(6+rng.IntN(24)) * time.Hour
 	}
 	return list
 }
