@@ -23,9 +23,23 @@ func (p *Provider) hasLearnt() bool {
 	return p.History.Learnt != "" && p.History.LearntOf == p.ShapeDigest()
 }
 
-// nodeAd returns the ad that a pilot would have: that of the first one, or what the
-// settings say. Amounts that are not known are huge.
+// Attributes of the ads of pilots, which requirements may name.
+const (
+	attrPilotKey      = "PilotKey"
+	attrPilotProvider = "PilotProvider"
+)
+
+// nodeAd returns the ad that a pilot would have.
 func (p *Provider) nodeAd() *classad.Ad {
+	ad := p.knownAd()
+	ad.SetString(attrPilotKey, "to come")
+	ad.SetString(attrPilotProvider, p.Name)
+	return ad
+}
+
+// knownAd returns the ad of the first pilot, or what the settings say. Amounts that are
+// not known are huge.
+func (p *Provider) knownAd() *classad.Ad {
 	if p.hasLearnt() {
 		if ad, err := classad.Parse(p.History.Learnt); err == nil {
 			return ad

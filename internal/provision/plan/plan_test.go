@@ -121,7 +121,11 @@ func TestReactsToLearntResources(t *testing.T) {
 
 func TestUnknownAttributeIsProbed(t *testing.T) {
 	o := newOuterSystem(t, cluster("c", 4))
-	o.demand = []Demand{tasks("1.h", 20, 1, time.Minute).requiring(`TARGET.Site == "far"`)}
+	o.demand = []Demand{tasks("2.h", 1, 1, time.Minute).requiring(`TARGET.PilotProvider == "d"`)}
+	o.run(time.Minute)
+	o.wantSubmits()
+	o.demand = []Demand{tasks("1.h", 20, 1, time.Minute).requiring(
+		`TARGET.Site == "far" && TARGET.PilotKey isnt undefined`)}
 	o.run(time.Minute)
 	o.wantSubmits(1)
 }
