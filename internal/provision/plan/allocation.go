@@ -31,7 +31,13 @@ const (
 	Worked    Outcome = "worked"    // its pilots joined, and stayed long enough
 	// no pilot of it joined, or the last one left at once
 	EarlyDeath Outcome = "early death"
+	// no pilot of it was seen, and it may have had some while the provisioner did not look
+	Unseen Outcome = "unseen"
 )
+
+// maxLookGap is the longest time between two looks at the pilots in which none is
+// missed.
+const maxLookGap = 2 * time.Minute
 
 // earlyAfter is how long pilots have to live: what ends sooner was of no use.
 const earlyAfter = time.Minute
@@ -68,6 +74,7 @@ type Allocation struct {
 	Surplus   time.Time // since when nothing needs it; zero: something does
 	CancelAt  time.Time // when its cancelling was ordered; zero: it was not
 	Unfound   int       // answers in a row that did not name it
+	Unwatched bool      // it may have run while the provisioner did not look at the pilots
 	OuterText string    // what the outer system says of it
 }
 

@@ -179,7 +179,7 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 			return
 		}
 		if a.Joins == 0 {
-			cancel(true, "it has run for %s, and no pilot of it has joined the pool",
+			cancel(!a.Unwatched, "it has run for %s, and no pilot of it has joined the pool",
 				provider.SpanText(c.now.Sub(a.Started)))
 		} else {
 			cancel(false, "all its pilots left the pool %s ago", provider.SpanText(c.now.Sub(a.Left)))

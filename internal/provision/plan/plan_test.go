@@ -345,6 +345,26 @@ func TestNeverJoined(t *testing.T) {
 	}
 }
 
+// TestUnseen checks that an allocation is not blamed for what happened while the
+// provisioner did not look.
+func TestUnseen(t *testing.T) {
+	o := newOuterSystem(t, cluster("c", 1))
+	o.demand = []Demand{tasks("1.h", 2, 1, time.Minute)}
+	o.run(10 * time.Second)
+	o.now = o.now.Add(time.Hour)
+	o.v.SeePilots(nil, o.now)
+	o.answer("k0001", OuterEnded)
+	o.answer("k0002", OuterQueued)
+	o.v.SeePilots(nil, o.now)
+	o.answer("k0002", OuterEnded)
+	if got := o.v.Allocations["k0001"].Outcome; got != Unseen {
+		t.Errorf("the first: %s", got)
+	}
+	if got := o.v.Allocations["k0002"].Outcome; got != EarlyDeath || o.v.Providers[0].History.EarlyDeaths != 1 {
+		t.Errorf("the second: %s", got)
+	}
+}
+
 func TestStopCancelsQueued(t *testing.T) {
 	o := newOuterSystem(t, cluster("c", 1))
 	o.demand = []Demand{tasks("1.h", 2, 1, time.Minute)}

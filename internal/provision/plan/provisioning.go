@@ -20,6 +20,7 @@ type Provisioning struct {
 	Providers   []*Provider
 	Allocations map[string]*Allocation // by key
 	Changed     ChangedRecords
+	lookedAt    time.Time // when SeePilots was called last; zero: not since the start
 }
 
 // ChangedRecords names what has changed since it was written last.
@@ -237,6 +238,8 @@ func (v *Provisioning) StatusAnswered(name string, asked []string, answers map[s
 			a.addHost(host)
 		}
 		switch s.State {
+		case OuterQueued:
+			a.Unwatched = false
 		case OuterRunning:
 			a.run(since(s.Started, a.Asked, now))
 		case OuterEnded:
@@ -280,6 +283,8 @@ func (v *Provisioning) outerEnd(a *Allocation, text string, now time.Time) {
 		}
 	case !a.CancelAt.IsZero() && a.Outcome != EarlyDeath:
 		a.end(now, Cancelled, a.Reason)
+	case a.Joins == 0 && a.Unwatched && a.Outcome != EarlyDeath:
+		a.end(now, Unseen, text)
 	case a.Joins > 0:
 		v.endEarly(a, fmt.Sprintf("its pilot left %s after it had joined", provider.SpanText(until.Sub(a.Joined))),
 			text, now)
@@ -302,13 +307,19 @@ func (v *Provisioning) endEarly(a *Allocation, reason, text string, now time.Tim
 // SeePilots folds in which pilots are in the pool. Only a list that is whole may be
 // given.
 func (v *Provisioning) SeePilots(pilots []Pilot, now time.Time) {
+	hasGap := v.lookedAt.IsZero() || now.Sub(v.lookedAt) > maxLookGap
+	v.lookedAt = now
 	live := map[string][]Pilot{}
 	for _, p := range pilots {
 		live[p.Key] = append(live[p.Key], p)
 	}
 	for key, a := range v.Allocations {
-		if a.State == Ended || len(live[key]) == a.Live && a.Live == 0 {
+		if a.State == Ended {
 			continue
+		}
+		if hasGap && !a.Unwatched && a.Joins == 0 {
+			a.Unwatched = true
+			v.Changed.Allocations[key] = true
 		}
 		v.seePilotsOf(a, live[key], now)
 	}
