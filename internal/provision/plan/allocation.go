@@ -31,7 +31,7 @@ const (
 	Worked    Outcome = "worked"    // its pilots joined, and stayed long enough
 	// no pilot of it joined, or the last one left at once
 	EarlyDeath Outcome = "early death"
-	// no pilot of it was seen, and it may have had some while the provisioner did not look
+	// no pilot of it was seen; it may have had some while the provisioner did not look
 	Unseen Outcome = "unseen"
 )
 
