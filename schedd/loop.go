@@ -152,6 +152,8 @@ func (s *Schedd) handle(event any, now time.Time) {
 		s.leader.OnMessage(n)
 	case transfer.SecretsRead:
 		transfer.OnSecretsRead(s.transfers, n)
+	case transfer.AttemptQuery:
+		transfer.OnAttemptQuery(s.transfers, n)
 	case transfer.InputSent:
 		s.transfers.OnInputSent(n, now)
 	case transfer.OutputStored:

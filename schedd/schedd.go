@@ -56,6 +56,7 @@ type Schedd struct {
 	feed          *feed.Feed                             // for the accountant; nil in a simulation
 	accountantAt  atomic.Pointer[string]                 // address that an accountant has said
 	spentBudgets  atomic.Pointer[admission.SpentBudgets] // that an accountant has said
+	openObjects   transfer.OpenObjectAccount             // nil: jobs have no objects
 	reserve       *journal.DiskReserve                   // of the log's disk
 	users         *transfer.UserAgents
 	notifier      *notify.Notifier
@@ -100,6 +101,18 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		return fmt.Errorf("node %s: %w: the node file has no schedd block", node.Name, roost.BadConfig)
 	}
 	return run(ctx, newSchedd(node, identity, daemon.Logger("schedd"), time.Now()))
+}
+
+// RunWithObjects returns Run for a schedd whose jobs may have objects of object stores.
+func RunWithObjects(open transfer.OpenObjectAccount) func(context.Context, *config.Node, *rpc.Identity) error {
+	return func(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
+		if node.Schedd == nil {
+			return Run(ctx, node, identity)
+		}
+		s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
+		s.openObjects = open
+		return run(ctx, s)
+	}
 }
 
 // ReplicatedLog is the log of a queue that several hosts have. One of them at a time runs
@@ -243,7 +256,7 @@ func (s *Schedd) assemble() {
 	s.transfers = transfer.New(transfer.Config{
 		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
 		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
-		FileServer: s.node.ImageServer,
+		FileServer: s.node.ImageServer, ObjectStores: s.node.ObjectStores, OpenObjects: s.openObjects,
 		Negotiators: func(ctx context.Context) ([]string, error) {
 			return s.service.NegotiatorAddresses(ctx)
 		},

@@ -32,6 +32,7 @@ func writtenFiles() map[string]string {
 		"schedd/journal/disk_reserve.go":      "room that is kept; what is in it is never read",
 		"schedd/transfer/spool_writer.go":     userdata,
 		"schedd/notify/notification_spool.go": sum,
+		"schedd/transfer/object_uploads.go":   sum,
 		"schedd/transfer/job_scripts.go":      digest,
 		"schedd/transfer/stored_files.go":     "a file without a name, which is then stored by its digest",
 		"schedd/cellqueue/member.go":          "an empty file, which is there or not",

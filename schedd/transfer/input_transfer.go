@@ -34,6 +34,9 @@ func (t *FileTransfers) OnInputRequest(p *StartdNode, m *wire.InputReady, _ time
 	ctx, digest := t.startTransfer(a), t.secretsDigest
 	go func() {
 		err := t.sendInput(ctx, p, a, pl, m)
+		if err == nil {
+			err = objectInputs{t, p, a, pl}.send(ctx, m)
+		}
 		var secrets []*wire.SecretText
 		if err == nil && len(pl.Secrets) > 0 {
 			reader := newSecretReader(t)
@@ -181,8 +184,9 @@ func (s inputSend) sendEntries(opts userfiles.SendOptions) (*wire.PutReply, erro
 // else the machine's. A transfer that was overtaken by another one, because the node
 // asked again on a new session, has nothing to say: the attempt may run already.
 func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
-	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
-		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
+	_, refusedObject := errors.AsType[objectError](n.err)
+	overtaken := !refusedObject && (errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
+		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished))
 	if !t.queue.IsLive(n.attempt) || overtaken {
 		return
 	}
@@ -200,6 +204,12 @@ func (t *FileTransfers) OnInputSent(n InputSent, now time.Time) {
 	var refused secretError
 	if errors.As(n.err, &refused) {
 		if e, ok := t.queue.HoldTask(now, n.attempt.Task, "it cannot have its secrets: "+refused.Error()); ok {
+			t.loop.CommitEvents(e)
+		}
+		return // the hold ends the attempt
+	}
+	if refusedObject {
+		if e, ok := t.queue.HoldTask(now, n.attempt.Task, "objects: "+n.err.Error()); ok {
 			t.loop.CommitEvents(e)
 		}
 		return // the hold ends the attempt

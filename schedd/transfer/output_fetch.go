@@ -31,7 +31,10 @@ func (c *OutputFetch) fetchAll(ctx context.Context) error {
 	if err := c.CheckManifest(); err != nil {
 		return err
 	}
-	return retryUntilReachable(ctx, func() error { return c.tryFetch(ctx) })
+	if err := retryUntilReachable(ctx, func() error { return c.tryFetch(ctx) }); err != nil {
+		return err
+	}
+	return c.storeObjects(ctx)
 }
 
 // tryFetch moves everything once.
@@ -153,6 +156,9 @@ func allocatedBytes(e *wire.FileEntry) roost.Bytes {
 // stay behind: a node of the last version lists them, too.
 func (c *OutputFetch) requestedFiles() (list []*wire.FileEntry) {
 	for _, e := range c.Exited.GetOutputs() {
+		if isObjectEntry(e) && len(c.objectOutputs) > 0 {
+			continue
+		}
 		if len(c.Outputs) > 0 || !userfiles.IsHidden(e.GetName()) {
 			list = append(list, e)
 		}

@@ -20,13 +20,14 @@ type sandboxFiles struct {
 	queue.TaskProgram
 	scratch bool // in a directory of its own on the node: files travel
 	inputs  []string
+	objectFiles
 }
 
 // hasTransfers reports whether anything has to be sent before the attempt starts. An
 // image of its processes brings what was in its scratch directory with it; one that a
 // checkpoint server has the node fetches itself.
 func (pl *sandboxFiles) hasTransfers() bool {
-	return len(pl.inputs) > 0 || pl.ScriptFile != "" || len(pl.Secrets) > 0 ||
+	return len(pl.inputs) > 0 || pl.hasObjects() || pl.ScriptFile != "" || len(pl.Secrets) > 0 ||
 		pl.Restore != nil && pl.Restore.Server == ""
 }
 
@@ -48,9 +49,10 @@ func (t *FileTransfers) filesFor(p queue.TaskProgram, node string) sandboxFiles 
 		if isTransferredProgram(p) {
 			pl.inputs = append(pl.inputs, p.Executable)
 		}
+		pl.splitObjects()
 	}
 	if p.Restore != nil && !p.Restore.SelfCheckpoint {
-		pl.inputs = nil // what it made of them is in the image
+		pl.inputs, pl.objectInputs = nil, nil // what it made of them is in the image
 	}
 	return pl
 }
@@ -108,7 +110,7 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		w.SecretVariables = append(w.SecretVariables, s.Variable)
 	}
 	if pl.scratch {
-		w.Outputs, w.Inputs = p.Outputs, inputPatterns(p.Iwd, pl.inputs)
+		w.Outputs, w.Inputs = pl.Outputs, append(inputPatterns(p.Iwd, pl.inputs), pl.objectPatterns()...)
 		w.JoinOutput = p.JoinErr
 		if p.In != "" && p.In != os.DevNull {
 			w.Stdin = stdinName

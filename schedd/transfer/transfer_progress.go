@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -25,6 +26,19 @@ type transferProgress struct {
 	total int64 // bytes
 	bytes atomic.Int64
 	began atomic.Pointer[time.Time] // time of the first message; nil: it waits for its turn
+	waits atomic.Pointer[string]    // why nothing moves now; nil: it does
+}
+
+// note takes in how many bytes a machine has moved by itself, and why it waits.
+func (p *transferProgress) note(bytes int64, waits string) {
+	if p == nil {
+		return
+	}
+	if bytes > p.bytes.Load() {
+		p.add(bytes - p.bytes.Load())
+	}
+	waits = object.ShortText(waits)
+	p.waits.Store(&waits)
 }
 
 // add counts a message.
@@ -85,6 +99,14 @@ func (t *transferTable) containerTransfer(a roost.AttemptID, now time.Time) (lis
 	return list
 }
 
+// beginWait adds a transfer that has moved nothing yet. It is listed when it waits for
+// something.
+func (t *transferTable) beginWait(a roost.AttemptID, kind string) (p *transferProgress, end func()) {
+	p, end = t.begin(a, kind, 1)
+	p.total = 0
+	return p, end
+}
+
 // transferTable has the transfers that are under way by attempt. Each transfer counts in
 // a goroutine of its own, and lists read beside it.
 type transferTable struct {
@@ -124,10 +146,16 @@ func (t *FileTransfers) Progress(a roost.AttemptID) (list []*wire.FileTransfer) 
 	defer t.progress.mu.Unlock()
 	list = t.progress.containerTransfer(a, time.Now())
 	for _, p := range t.progress.of[a] {
-		done := p.bytes.Load()
+		done, waits := p.bytes.Load(), p.waits.Load()
+		if p.total == 0 && (waits == nil || *waits == "") {
+			continue
+		}
 		m := &wire.FileTransfer{Kind: p.kind, Bytes: done, Total: max(p.total, done)}
 		if began := p.began.Load(); began != nil {
 			m.Elapsed = max(int64(time.Since(*began)), 1)
+		}
+		if waits != nil {
+			m.Waits = *waits
 		}
 		list = append(list, m)
 	}

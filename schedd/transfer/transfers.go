@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -62,6 +63,9 @@ type Config struct {
 	FileServer string // address of the checkpoint server, for scripts of the cell's queue; empty: none
 	// returns the addresses of the negotiators, that of the leader first
 	Negotiators func(context.Context) ([]string, error)
+
+	ObjectStores []config.ObjectStore // that jobs may name
+	OpenObjects  OpenObjectAccount    // nil: none can be reached
 }
 
 // FileTransfers moves files of attempts between this host and nodes: scripts and input,
@@ -85,6 +89,7 @@ type FileTransfers struct {
 	progress      transferTable   // of what is under way
 	daemonContext context.Context // of the daemon
 	negotiators   func(context.Context) ([]string, error)
+	objects       *objectStores
 
 	// ---- owned by the loop ----
 	queue         *queue.Queue
@@ -116,6 +121,8 @@ func New(c Config) *FileTransfers {
 		imageFetches:  make(map[roost.AttemptID]*imageFetch),
 		secrets:       make(map[roost.AttemptID]heldSecrets),
 	}
+	t.objects = &objectStores{transfers: t, settings: c.ObjectStores, open: c.OpenObjects,
+		accounts: map[objectUser]*objectAccount{}}
 	if t.fetcher == nil {
 		t.fetcher = t
 	}
@@ -123,7 +130,12 @@ func New(c Config) *FileTransfers {
 }
 
 // Start gives transfers the context of the daemon, which they end with.
-func (t *FileTransfers) Start(ctx context.Context) { t.daemonContext = ctx }
+func (t *FileTransfers) Start(ctx context.Context) {
+	t.daemonContext = ctx
+	if t.objects.open != nil && len(t.objects.settings) > 0 {
+		go t.objects.sweepUploads(ctx)
+	}
+}
 
 // FetchOutput implements OutputFetcher.
 func (t *FileTransfers) FetchOutput(c *OutputFetch) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
@@ -46,13 +47,14 @@ type Server struct {
 	checkpoints   *claim.Checkpoints
 	inputs        *inputcache.Cache
 	countCached   func(int64)
+	objects       *object.Client
 	spawnRequests spawnRequests
 }
 
 // New returns a server of no stream.
 func New(o Options) *Server {
 	return &Server{log: o.Log, loop: o.Loop, agents: o.Agents, checkpoints: o.Checkpoints, inputs: o.Inputs,
-		countCached: o.CountCached}
+		countCached: o.CountCached, objects: object.NewClient()}
 }
 
 // CheckScheddIdentity checks that a peer may act for that schedd: over the network it is

@@ -19,8 +19,11 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/ca"
 	"github.com/roost-batch/roost/internal/master"
+	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/roles"
+	"github.com/roost-batch/roost/internal/store/bucket"
 	"github.com/roost-batch/roost/schedd"
+	"github.com/roost-batch/roost/schedd/transfer"
 	"github.com/roost-batch/roost/startd"
 	"github.com/roost-batch/roost/startd/desktop/guard"
 )
@@ -28,11 +31,25 @@ import (
 func nodeRoles() map[string]roles.RunFunc {
 	return map[string]roles.RunFunc{
 		"collector":         roles.WithIdentity(collector.Run),
-		"schedd":            roles.WithIdentity(schedd.Run),
+		"schedd":            roles.WithIdentity(schedd.RunWithObjects(openObjects())),
 		"checkpoint-server": roles.WithIdentity(server.Run),
 		"startd":            runStartd,
 		"guard":             func(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) },
 		"authority":         func(ctx context.Context, n *config.Node, _ string) error { return ca.Run(ctx, n) },
+	}
+}
+
+// openObjects returns the function that opens object stores. All accounts of one object
+// store wait together if it asks for fewer requests.
+func openObjects() transfer.OpenObjectAccount {
+	backoff := object.NewBackoff()
+	return func(store *config.ObjectStore, keys []byte) (transfer.ObjectAccount, error) {
+		account, err := bucket.OpenAccount(bucket.AccountOptions{Endpoint: store.Endpoint, Region: store.Region,
+			PathStyle: store.PathStyle, Keys: keys, Backoff: backoff})
+		if err != nil {
+			return nil, err
+		}
+		return account, nil
 	}
 }
 

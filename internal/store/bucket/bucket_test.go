@@ -144,7 +144,7 @@ func (s *objectServer) names() (all []string) {
 	return all
 }
 
-func object(digest store.Digest, part string) string {
+func testObject(digest store.Digest, part string) string {
 	return "blobs/" + strings.TrimPrefix(string(digest), "sha256:") + "/" + part
 }
 
@@ -157,9 +157,11 @@ func TestMoves(t *testing.T) {
 	large, small := randomBytes(1, 2*store.ChunkBytes+1000), randomBytes(2, 500)
 	one, two, none := add(t, d, large, "uid 7"), add(t, d, small, "uid 8"), add(t, d, nil, "")
 	sync(t, d)
-	want := []string{object(one, "chunk-000000"), object(one, "chunk-000001"), object(one, "chunk-000002"),
-		object(one, "manifest"), object(one, "owners"), object(two, "chunk-000000"), object(two, "manifest"),
-		object(two, "owners"), object(none, "manifest"), object(none, "owners")}
+	want := []string{testObject(one, "chunk-000000"), testObject(one, "chunk-000001"),
+		testObject(one, "chunk-000002"),
+		testObject(one, "manifest"), testObject(one, "owners"), testObject(two, "chunk-000000"),
+		testObject(two, "manifest"),
+		testObject(two, "owners"), testObject(none, "manifest"), testObject(none, "owners")}
 	slices.Sort(want)
 	if got := s.names(); !slices.Equal(got, want) {
 		t.Errorf("objects: %q, want %q", got, want)
@@ -180,7 +182,7 @@ func TestMoves(t *testing.T) {
 	}
 	add(t, d, large, "uid 9")
 	sync(t, d)
-	if got, err := s.Get(t.Context(), object(one, "owners"), 1000); err != nil ||
+	if got, err := s.Get(t.Context(), testObject(one, "owners"), 1000); err != nil ||
 		!strings.HasPrefix(string(got), "\"uid 7\"\n\"uid 9\"\n") {
 		t.Errorf("owners: %q, %v", got, err)
 	}
@@ -218,13 +220,13 @@ func checkAfterLoss(t *testing.T, s *objectServer, one, two store.Digest, large 
 	}
 	sync(t, d)
 	for _, name := range s.names() {
-		if !strings.HasPrefix(name, object(one, "")) {
+		if !strings.HasPrefix(name, testObject(one, "")) {
 			t.Errorf("%s is left", name)
 		}
 	}
 	add(t, d, randomBytes(2, 500), "")
 	sync(t, d)
-	if _, err := s.Get(t.Context(), object(two, "manifest"), 1000); err != nil {
+	if _, err := s.Get(t.Context(), testObject(two, "manifest"), 1000); err != nil {
 		t.Errorf("a blob that came back: %v", err)
 	}
 }
@@ -238,7 +240,7 @@ func TestHostileObjects(t *testing.T) {
 	digest, other := add(t, d, data, "uid 7"), add(t, d, randomBytes(4, 100), "uid 8")
 	sync(t, d)
 	d.Close()
-	first, second := object(digest, "chunk-000000"), object(digest, "chunk-000001")
+	first, second := testObject(digest, "chunk-000000"), testObject(digest, "chunk-000001")
 	for what, spoil := range map[string]func() error{
 		"another chunk":   func() error { return s.Put(ctx, first, data[store.ChunkBytes:]) },
 		"cut":             func() error { return s.Put(ctx, first, data[:1000]) },
@@ -269,15 +271,15 @@ func TestHostileObjects(t *testing.T) {
 		checkBlob(t, d, digest, data)
 		d.Close()
 	}
-	manifest, err := s.Get(ctx, object(other, "manifest"), 1000)
+	manifest, err := s.Get(ctx, testObject(other, "manifest"), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{object(digest, "manifest"): manifest,
-		object(digest, "owners"): []byte("\"root\"\n"), object(other, "owners"): randomBytes(5, 2<<20),
+	for name, text := range map[string][]byte{testObject(digest, "manifest"): manifest,
+		testObject(digest, "owners"): []byte("\"root\"\n"), testObject(other, "owners"): randomBytes(5, 2<<20),
 		"blobs/../../etc/passwd/manifest": manifest, "blobs/" + strings.Repeat("A", 64) + "/manifest": manifest,
-		object(other, "x\n\x1b[31m"): manifest, "blobs/manifest": manifest,
-		object(other, "manifest/manifest"):               manifest,
+		testObject(other, "x\n\x1b[31m"): manifest, "blobs/manifest": manifest,
+		testObject(other, "manifest/manifest"):           manifest,
 		"blobs/" + strings.Repeat("0", 64) + "/manifest": []byte("<html>")} {
 		if err := s.Put(ctx, name, text); err != nil {
 			t.Fatal(err)

@@ -150,7 +150,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if list := d.List(); len(list) != 1 || list[0].Digest != again {
 		t.Errorf("left: %v", list)
 	}
-	if names := s.names(); len(names) != 3 || !strings.HasPrefix(names[0], object(again, "")) {
+	if names := s.names(); len(names) != 3 || !strings.HasPrefix(names[0], testObject(again, "")) {
 		t.Errorf("objects: %q", names)
 	}
 }
