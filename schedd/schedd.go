@@ -257,6 +257,7 @@ func (s *Schedd) assemble() {
 		Host: s.node.Name, StateDir: s.stateDir(), Identity: s.identity, Log: s.log, Queue: s.queue,
 		Dispatch: s.dispatch, Loop: loop, Fetcher: s.fetcher, Reserve: s.reserve, Users: s.users,
 		FileServer: s.node.ImageServer, ObjectStores: s.node.ObjectStores, OpenObjects: s.openObjects,
+		Metrics: s.metrics.Schedd,
 		Negotiators: func(ctx context.Context) ([]string, error) {
 			return s.service.NegotiatorAddresses(ctx)
 		},

@@ -70,6 +70,19 @@ func newObjectServer(t *testing.T, buckets ...string) *objectServer {
 
 // check refuses requests without a good signature, and those that the test wants to fail.
 func (s *objectServer) check(r *http.Request) (status int, code string) {
+	if status, code = s.checkSignature(r); status != 0 {
+		return status, code
+	}
+	s.mu.Lock()
+	fault := s.fault
+	s.mu.Unlock()
+	if fault != nil {
+		return fault(r)
+	}
+	return 0, ""
+}
+
+func (s *objectServer) checkSignature(r *http.Request) (status int, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := r.URL.Query(); q.Get("X-Amz-Signature") != "" {
@@ -81,9 +94,6 @@ func (s *objectServer) check(r *http.Request) (status int, code string) {
 		}
 	} else if !strings.Contains(r.Header.Get("Authorization"), "Credential="+objectKeyID+"/") {
 		return http.StatusForbidden, "AccessDenied"
-	}
-	if s.fault != nil {
-		return s.fault(r)
 	}
 	return 0, ""
 }
@@ -381,8 +391,11 @@ func TestObjectFaults(t *testing.T) {
 	server := newObjectServer(t, "data", "results")
 	server.put("data", "x", "input\n")
 	p := newObjectPool(t, server)
+	var mu sync.Mutex
 	seen := map[string]int{}
 	server.setFault(func(r *http.Request) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
 		kind := r.Method
 		if r.URL.Query().Get("X-Amz-Signature") != "" {
 			kind = "presigned " + r.Method
@@ -403,8 +416,8 @@ func TestObjectFaults(t *testing.T) {
 	p.submit("faults", "  inputs = [\"s3://data/x\"]\n  outputs = { \"x\" = \"s3://results/x\" }", "echo output >>x")
 	p.awaitSuccess(t, "faults")
 	server.want("results", "x", "input\noutput\n")
-	server.mu.Lock()
-	defer server.mu.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
 	for _, kind := range []string{"presigned GET", "presigned PUT", http.MethodPost, http.MethodHead} {
 		if seen[kind] < 2 {
 			t.Errorf("there were %d requests %s", seen[kind], kind)

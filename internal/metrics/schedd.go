@@ -27,7 +27,24 @@ type Schedd struct {
 	UpdatesEnded       *Counter // by result
 	AutoscaleDecisions *Counter // by direction and result
 	CronInstants       *Counter // of schedules, by result
+
+	ObjectsMoved   *Counter // by direction and result
+	ObjectBytes    *Counter // by direction
+	UploadsAborted *Counter
 }
+
+// The directions of objects.
+const (
+	ObjectInput = iota
+	ObjectOutput
+)
+
+// What becomes of the objects of an attempt.
+const (
+	ObjectsMoved   = iota
+	ObjectsRefused // its user, or an administrator, has to do something
+	ObjectsFailed  // another try follows
+)
 
 // Results of instants of schedules.
 const (
@@ -156,6 +173,7 @@ func NewSchedd(r *Registry, dir string) *Schedd {
 	s.CronInstants = r.Counter("cron_instants_total",
 		"Instants of schedules by result: run, or skipped. Consecutive instants that were missed count once.",
 		Label{Name: "result", Values: []string{"run", "skipped"}})
+	s.addObjects(r)
 	s.Snapshots = newScheddSnapshots(r)
 	r.AddDisk(dir)
 	r.seal()
@@ -176,6 +194,18 @@ func (s *Schedd) addServices(r *Registry) {
 		"Decisions to give services another number of tasks, or these another size, by result.",
 		Label{Name: "direction", Values: []string{"horizontal", "vertical"}},
 		Label{Name: "result", Values: []string{"up", "down", "refused"}})
+}
+
+// addObjects registers the counters of objects.
+func (s *Schedd) addObjects(r *Registry) {
+	direction := Label{Name: "direction", Values: []string{"input", "output"}}
+	s.ObjectsMoved = r.Counter("objects_total",
+		"Objects of object stores that were inputs or outputs of attempts, by what became of them.", direction,
+		Label{Name: "result", Values: []string{"moved", "refused", "failed"}})
+	s.ObjectBytes = r.Counter("object_bytes_total", "Bytes of objects that were inputs or outputs of attempts.",
+		direction)
+	s.UploadsAborted = r.Counter("object_uploads_aborted_total",
+		"Uploads to object stores that were aborted, because their attempts were lost or refused.")
 }
 
 // IsOn reports whether anything is counted.

@@ -112,7 +112,7 @@ func TestReaderRefusals(t *testing.T) {
 		"another object": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("ETag", `"4567"`)
 			return false
-		}, roost.Conflict, "another object"},
+		}, roost.Conflict, "412"},
 		"another size": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Write([]byte("short"))
 			return true

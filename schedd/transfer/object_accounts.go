@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue/jobad"
@@ -54,6 +55,7 @@ type objectStores struct {
 	transfers *FileTransfers
 	settings  []config.ObjectStore
 	open      OpenObjectAccount // nil: this daemon reaches none
+	metrics   *metrics.Schedd   // nil: nothing is counted
 
 	mu       sync.Mutex
 	accounts map[objectUser]*objectAccount
@@ -99,6 +101,23 @@ func (a *objectAccount) explain(u jobad.ObjectURL, err error) error {
 		cure = "see what the object store says to that, and release the task"
 	}
 	return objectError{fmt.Errorf("%s: %w: %s", at, err, cure)}
+}
+
+// count counts the objects of an attempt by what became of them.
+func (s *objectStores) count(direction, objects int, bytes int64, err error) {
+	if s.metrics == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	result := metrics.ObjectsMoved
+	if _, refused := errors.AsType[objectError](err); refused {
+		result = metrics.ObjectsRefused
+	} else if err != nil {
+		result = metrics.ObjectsFailed
+	}
+	s.metrics.ObjectsMoved.Add(float64(objects), direction, result)
+	if err == nil {
+		s.metrics.ObjectBytes.Add(float64(bytes), direction)
+	}
 }
 
 // accountFor returns the account of a user in the object store that has a bucket.

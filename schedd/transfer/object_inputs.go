@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -65,11 +66,14 @@ func (s objectInputs) send(ctx context.Context, ready *wire.InputReady) (err err
 		}
 	}
 	defer func() { first.end(err == nil) }()
+	waits, done := s.progress.beginWait(s.attempt, inputTransfer)
+	defer done()
 	for tries, wait := 1, minObjectRetry; ; tries, wait = tries+1, 2*wait {
 		err = s.fetchAll(ctx, ready)
 		if err == nil || ctx.Err() != nil || tries >= maxObjectTries || !errors.Is(err, roost.Unavailable) {
 			return err
 		}
+		waits.note(0, err.Error())
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -83,6 +87,7 @@ func (s objectInputs) fetchAll(ctx context.Context, ready *wire.InputReady) erro
 	for tries, misses := 1, 0; ; {
 		moves, err := s.find(ctx)
 		if err != nil {
+			s.objects.count(metrics.ObjectInput, len(s.files.objectInputs), 0, err)
 			return err
 		}
 		view := s.inputCaches.view(s.node.Name, s.files.UID, s.files.JobTasks > 1)
@@ -99,6 +104,7 @@ func (s objectInputs) fetchAll(ctx context.Context, ready *wire.InputReady) erro
 		}
 		session := &objectSession{s.FileTransfers, s.node, s.attempt, inputTransfer, moves}
 		err = session.run(ctx)
+		s.objects.count(metrics.ObjectInput, len(moves), session.bytes(), err)
 		switch {
 		case err == nil:
 			for i, m := range moves {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/object"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -75,8 +76,17 @@ func (c *OutputFetch) storeObjects(ctx context.Context) error {
 		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
+	bytes := int64(0)
+	for _, e := range s.entries {
+		bytes += e.GetSize()
+	}
+	s.objects.count(metrics.ObjectOutput, len(s.entries), bytes, err)
+	switch {
+	case err == nil:
+	case ctx.Err() == nil:
 		s.objects.abortUploads(ctx, s.record)
+	default: // the task was removed, or its machine is reached in another way
+		go s.objects.abortIfOver(s.record)
 	}
 	return err
 }

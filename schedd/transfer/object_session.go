@@ -70,6 +70,14 @@ type objectSession struct {
 	moves     []objectMove
 }
 
+// bytes returns the sum of the sizes of all files.
+func (s *objectSession) bytes() (sum int64) {
+	for _, m := range s.moves {
+		sum += m.GetEntry().GetSize()
+	}
+	return sum
+}
+
 // run moves all objects. The error is roost.Unavailable if another try may do.
 func (s *objectSession) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -78,16 +86,10 @@ func (s *objectSession) run(ctx context.Context) (err error) {
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	var entries []userfiles.TransferEntry
-	total := int64(0)
-	for _, m := range s.moves {
-		entries = append(entries, userfiles.TransferEntry{Size: m.GetEntry().GetSize()})
-		total += m.GetEntry().GetSize()
-	}
-	progress, end := s.transfers.progress.begin(s.attempt, s.kind, total)
+	progress, end := s.transfers.progress.begin(s.attempt, s.kind, s.bytes())
 	defer end()
 	first := &wire.ObjectOrder{Schedd: s.transfers.host, Attempt: codec.AttemptRef(s.attempt),
-		Totals: userfiles.Totals(entries)}
+		Totals: &wire.TransferTotals{Files: uint64(len(s.moves)), Bytes: s.bytes()}}
 	for at := 0; ; at += movesAtOnce {
 		next := min(at+movesAtOnce, len(s.moves))
 		for _, m := range s.moves[at:next] {

@@ -152,6 +152,9 @@ func (s *objectStores) abortUploads(ctx context.Context, r *uploadRecord) {
 		if err == nil {
 			err = account.Abort(ctx, o.Bucket, o.Key, o.ID)
 		}
+		if err == nil && s.metrics != nil {
+			s.metrics.UploadsAborted.Inc()
+		}
 		var refused objectError
 		if errors.As(err, &refused) || errors.Is(err, roost.PermissionDenied) {
 			continue // whose keys are gone; the object store aborts it when it is old
@@ -164,6 +167,26 @@ func (s *objectStores) abortUploads(ctx context.Context, r *uploadRecord) {
 	}
 	if err := s.removeRecord(r); err != nil {
 		s.transfers.log.Warn("uploads stay on record", "attempt", r.Attempt, "error", err)
+	}
+}
+
+// abortDelay is how long after a transfer was stopped its attempt is looked at.
+const abortDelay = 5 * time.Second
+
+// abortIfOver aborts the uploads of an attempt whose transfer was stopped, unless another
+// transfer follows.
+func (s *objectStores) abortIfOver(r *uploadRecord) {
+	ctx := s.transfers.daemonContext
+	if r == nil {
+		return
+	}
+	select {
+	case <-time.After(abortDelay):
+	case <-ctx.Done():
+		return
+	}
+	if s.isOver(ctx, r.attemptID()) {
+		s.abortUploads(ctx, r)
 	}
 }
 

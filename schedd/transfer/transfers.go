@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -66,6 +67,7 @@ type Config struct {
 
 	ObjectStores []config.ObjectStore // that jobs may name
 	OpenObjects  OpenObjectAccount    // nil: none can be reached
+	Metrics      *metrics.Schedd      // nil: objects are not counted
 }
 
 // FileTransfers moves files of attempts between this host and nodes: scripts and input,
@@ -121,7 +123,7 @@ func New(c Config) *FileTransfers {
 		imageFetches:  make(map[roost.AttemptID]*imageFetch),
 		secrets:       make(map[roost.AttemptID]heldSecrets),
 	}
-	t.objects = &objectStores{transfers: t, settings: c.ObjectStores, open: c.OpenObjects,
+	t.objects = &objectStores{transfers: t, settings: c.ObjectStores, open: c.OpenObjects, metrics: c.Metrics,
 		accounts: map[objectUser]*objectAccount{}}
 	if t.fetcher == nil {
 		t.fetcher = t
