@@ -31,6 +31,7 @@ import (
 const (
 	objectKeyID     = "AKIAOBJECTTEST00"
 	objectSecretKey = "topsecretkeyofthetestuser0123456789abcdef"
+	goodKeys        = "aws_access_key_id = " + objectKeyID + "\naws_secret_access_key = " + objectSecretKey + "\n"
 )
 
 // objectServer is an object store that checks signatures, and that a test can have fail.
@@ -195,7 +196,7 @@ func newObjectPool(t *testing.T, server *objectServer) *objectPool {
 	p := &objectPool{containerPool{t: t, home: openDir(t), Pool: nodePool(t, &config.Node{
 		Startds: twoNodes(), ObjectStores: []config.ObjectStore{{Name: "lab", Endpoint: server.URL, Plain: true,
 			PathStyle: true, Secret: "s3"}}})}, server}
-	p.setKeys("aws_access_key_id = " + objectKeyID + "\naws_secret_access_key = " + objectSecretKey + "\n")
+	p.setKeys(goodKeys)
 	return p
 }
 
@@ -376,9 +377,15 @@ func TestObjectRefusals(t *testing.T) {
 	p.awaitHeld(run("forbidden", `  inputs = ["s3://data/there"]`), "your keys do not allow it", "403",
 		"roost secret set s3")
 	server.setFault(nil)
+	p.setKeys("aws_access_key_id = AKIASTRANGER\naws_secret_access_key = x\n")
+	id := run("stranger", `  inputs = ["s3://data/there"]`)
+	p.awaitOutput(t, "your keys do not allow it", "why", id)
 	if _, err := os.Stat(started); err == nil {
 		t.Error("a task has started without its objects")
 	}
+	p.setKeys(goodKeys)
+	p.mustRun(t, "release", id)
+	p.awaitSuccess(t, "stranger")
 }
 
 // TestObjectFaults has an object store that cuts answers off, fails, asks for fewer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -74,6 +75,7 @@ type objectAccount struct {
 	store  *config.ObjectStore
 	digest [sha256.Size]byte // of the keys
 	readAt time.Time         // of the keys
+	stale  atomic.Bool       // the object store refuses the keys, and the user may have set others
 }
 
 // explain says what went wrong with an object, and what to do. What only its user or an
@@ -93,6 +95,7 @@ func (a *objectAccount) explain(u jobad.ObjectURL, err error) error {
 	case errors.Is(err, roost.NotFound):
 		cure = "there is no such object: put it there, or correct the URL in the job; then release the task"
 	case errors.Is(err, roost.PermissionDenied):
+		a.stale.Store(true)
 		cure = fmt.Sprintf("your keys do not allow it: see whose they are, and set those that do with: roost secret "+
 			"set %s; then release the task", a.store.Secret)
 	case errors.Is(err, roost.Conflict):
@@ -141,7 +144,7 @@ func (s *objectStores) account(ctx context.Context, of objectUser, store *config
 	s.mu.Lock()
 	known := s.accounts[of]
 	s.mu.Unlock()
-	if known != nil && time.Since(known.readAt) < keysLifetime {
+	if known != nil && !known.stale.Load() && time.Since(known.readAt) < keysLifetime {
 		return known, nil
 	}
 	reader := newSecretReader(s.transfers)

@@ -266,17 +266,20 @@ func (s *objectOutputs) completeUpload(ctx context.Context, m objectMove, to *st
 			Cause: fmt.Sprintf("%d bytes were announced, and %d uploaded", m.GetEntry().GetSize(), size)}
 	}
 	etag, err := to.account.Complete(ctx, m.url.Bucket, m.url.Key, m.upload, parts)
-	if err != nil {
+	if err != nil && !errors.Is(err, roost.NotFound) {
 		return to.account.explain(m.url, err)
 	}
-	// what the machine says of sizes is a claim of its own
-	info, err := to.account.Stat(ctx, m.url.Bucket, m.url.Key)
-	if err == nil && info.Metadata[attemptMetadata] == s.record.Attempt && info.Size != size {
+	// an answer may have been lost, and what the machine says of sizes is a claim of its own
+	info, unread := to.account.Stat(ctx, m.url.Bucket, m.url.Key)
+	isOurs := unread == nil && info.Metadata[attemptMetadata] == s.record.Attempt
+	switch {
+	case isOurs && info.Size != size:
 		return &userfiles.MismatchError{Name: m.GetEntry().GetName(),
 			Cause: fmt.Sprintf("%d bytes were announced, and %d uploaded", size, info.Size)}
-	}
-	if err == nil && info.Metadata[attemptMetadata] == s.record.Attempt {
+	case isOurs:
 		etag = info.ETag // some servers say another one when an upload is complete
+	case err != nil:
+		return to.account.explain(m.url, err)
 	}
 	to.info = manifestFile{Size: size, ETag: etag, SHA256: hex.EncodeToString(m.moved.GetSha256()),
 		Mode: fs.FileMode(m.GetEntry().GetMode()).Perm()}
