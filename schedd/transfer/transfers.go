@@ -142,6 +142,7 @@ func (t *FileTransfers) Start(ctx context.Context) {
 // FetchOutput implements OutputFetcher.
 func (t *FileTransfers) FetchOutput(c *OutputFetch) {
 	ctx := t.startTransfer(c.Attempt)
+	t.outputFetches[c.Attempt] = c // the start has ended a transfer before it, and its entry
 	go func() {
 		err := c.fetchAll(ctx)
 		t.loop.PostEvent(t.daemonContext, OutputStored{c.Peer.Name, c.Attempt, c.Exited, err, c.spoolReason, c.stored})
