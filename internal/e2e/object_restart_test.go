@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,11 @@ func TestObjectRestart(t *testing.T) {
 		parts[part[0]-'0'].Add(1)
 		if part == "2" && stuck.Load() {
 			reached <- r.URL.Path
-			<-r.Context().Done() // until the machine gives up
+			io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+			select {
+			case <-r.Context().Done(): // the machine has given up
+			case <-t.Context().Done():
+			}
 		}
 		return 0, ""
 	})
