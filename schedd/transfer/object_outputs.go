@@ -269,7 +269,7 @@ func (s *objectOutputs) completeUpload(ctx context.Context, m objectMove, to *st
 	if err != nil && !errors.Is(err, roost.NotFound) {
 		return to.account.explain(m.url, err)
 	}
-	// an answer may have been lost, and what the machine says of sizes is a claim of its own
+	// an answer may have been lost, and what the machine says of sizes is a claim
 	info, unread := to.account.Stat(ctx, m.url.Bucket, m.url.Key)
 	isOurs := unread == nil && info.Metadata[attemptMetadata] == s.record.Attempt
 	switch {
