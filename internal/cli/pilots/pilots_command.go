@@ -94,13 +94,26 @@ func branches() []frame.Subcommand {
 	}
 }
 
-// stateDir is the directory of the user's provisioner, beside that of a user's own pool.
+// stateDir is the directory of the user's provisioner for a pool. It is in the user's
+// state directory, because the pool's own may be of somebody else.
 func stateDir(c *frame.Invocation) (string, error) {
-	dir, err := pooldir.PoolDir(c.StringFlag("dir"), c.Getenv)
+	own, err := pooldir.PoolDir("", func(name string) string {
+		if name == "ROOST_DIR" {
+			return ""
+		}
+		return c.Getenv(name)
+	})
 	if err != nil {
 		return "", err
 	}
-	return filepath.Clean(dir) + "-pilots", nil
+	pool, err := pooldir.PoolDir(c.StringFlag("dir"), c.Getenv)
+	if err != nil {
+		return "", err
+	}
+	if pool == own {
+		return own + "-pilots", nil
+	}
+	return filepath.Join(own+"-pilots", "pools", strings.ReplaceAll(strings.Trim(pool, "/"), "/", "-")), nil
 }
 
 // places are the files of a provisioner.

@@ -191,6 +191,7 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 
 // planSubmit decides whether to submit, and returns why not.
 func (c *planning) planSubmit(p *Provider) (reason string) {
+	recent := false // some tasks have not waited for long enough
 	wanted := func(i int) int {
 		d := &c.demand[i]
 		if !p.FitsTime(d.Walltime, p.Walltime) {
@@ -198,6 +199,7 @@ func (c *planning) planSubmit(p *Provider) (reason string) {
 		}
 		if due := d.Since.Add(p.Wait); due.After(c.now) {
 			c.wake(due)
+			recent = recent || c.left[i] > 0
 			return 0
 		}
 		return c.left[i]
@@ -222,6 +224,9 @@ func (c *planning) planSubmit(p *Provider) (reason string) {
 		}
 	} else if !p.hasLearnt() && !p.Node.IsSized() && len(list) > 0 {
 		list = list[:1] // amounts that are not known were taken for huge
+	}
+	if len(list) == 0 && recent {
+		return fmt.Sprintf("the tasks that would fit have waited for less than %s", provider.SpanText(p.Wait))
 	}
 	if len(list) == 0 {
 		return "no waiting task fits on its nodes, and into its time"
