@@ -19,7 +19,9 @@ func (o *storeLoop) publishMetrics(ctx context.Context) {
 		if o.runInLoop(ctx, func() { ads = o.store.List("") }) != nil {
 			return metrics.CollectorSnapshot{}
 		}
-		return metricsSnapshot(ads)
+		s := metricsSnapshot(ads)
+		s.RelayedNodes, s.RelayedConns = o.relay.Counts()
+		return s
 	})
 }
 

@@ -52,7 +52,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits(), nameConfig(node)), exporter: exporter}
-	s.storeLoop.log = log
+	s.storeLoop.log, s.storeLoop.relay = log, relay.NewServer(log)
 	s.storeLoop.metrics = metrics.NewCollector(exporter.Registry())
 	if id != nil {
 		s.isRevoked, s.storeLoop.rights = id.IsRevoked, newRightChecker(id)
@@ -74,7 +74,7 @@ func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners [
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCollectorServer(server, s)
-	wire.RegisterRelayServer(server, relay.NewServer(s.storeLoop.log))
+	wire.RegisterRelayServer(server, s.storeLoop.relay)
 
 	var running sync.WaitGroup
 	running.Go(func() { s.storeLoop.run(ctx) })

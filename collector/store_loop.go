@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/collector/names"
 	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/relay"
 )
 
 // Bounds of the owner's channel and of the changes in one answer to a watcher.
@@ -32,6 +33,7 @@ type storeLoop struct {
 	metrics *metrics.Collector
 
 	log      *slog.Logger
+	relay    *relay.Server // for nodes that nobody can dial
 	names    *nameTable
 	machines *adstore.TypeFeed // of machine ads, for the names
 	rights   *rightChecker     // nil: nodes have no certificates
@@ -50,6 +52,7 @@ func newStoreLoop(limits adstore.SizeLimits, table names.Config) *storeLoop {
 		done: make(chan struct{}), waiting: map[*adstore.TypeFeed]chan<- feedReply{},
 		log: slog.New(slog.DiscardHandler), metrics: metrics.NewCollector(nil), names: newNameTable(table),
 		refusals: rate.NewLimiter(rate.Every(refusalInterval), refusalBurst),
+		relay:    relay.NewServer(slog.New(slog.DiscardHandler)),
 	}
 	o.machines, _ = o.store.StartFeed("Machine") // an empty store has room for a type
 	return o

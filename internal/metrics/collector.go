@@ -43,6 +43,8 @@ type CollectorSnapshot struct {
 	Cores          [AmountStates]map[string]float64   // by class
 	Desktops       int
 	UsableDesktops int // those on which a task may run now
+
+	RelayedNodes, RelayedConns int // nodes that are reached through the relay here, and their connections
 }
 
 // NewCollector registers the metrics of a collector. With a nil registry nothing is
@@ -71,7 +73,11 @@ func newCollectorSnapshots(r *Registry) *Published[CollectorSnapshot] {
 	cores := r.Gauge("cores", "Cores of execute nodes by state and class.", amountLabel(), class)
 	desktops := r.Gauge("desktops", "Execute nodes with an owner, by whether they may be used now.",
 		Label{Name: "lent", Values: []string{"no", "yes"}})
+	relayedNodes := r.Gauge("relayed_nodes", "Nodes that nobody can dial, and that are reached through the relay here.")
+	relayedConns := r.Gauge("relayed_connections", "Connections to nodes through the relay here.")
 	return newDaemonState(r, func(to *Reading, s *CollectorSnapshot) {
+		to.Set(relayedNodes, float64(s.RelayedNodes))
+		to.Set(relayedConns, float64(s.RelayedConns))
 		to.SetLargest(ads, s.Ads)
 		labels := classLabels(s) // the same for all states
 		for i, byClass := range s.Nodes {

@@ -278,8 +278,8 @@ func sendAll(to bytesServer, from *sendqueue.Queue[[]byte], ended <-chan struct{
 	}
 }
 
-// Nodes returns how many nodes are reached here, and how many connections there are.
-func (s *Server) Nodes() (nodes, conns int) {
+// Counts returns how many nodes are reached here, and how many connections there are.
+func (s *Server) Counts() (nodes, conns int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.nodes), s.conns

@@ -356,7 +356,7 @@ func TestAbsentNode(t *testing.T) {
 	if !errors.Is(err, roost.Unavailable) || strings.Count(err.Error(), "n9 is not connected") != 2 {
 		t.Errorf("got %v", err)
 	}
-	if nodes, conns := p.tap.Nodes(); nodes != 0 || conns != 0 {
+	if nodes, conns := p.tap.Counts(); nodes != 0 || conns != 0 {
 		t.Errorf("%d nodes and %d connections are left", nodes, conns)
 	}
 	for _, target := range []string{"", "x", "unix:/a", "a:1,", strings.Repeat("a:1,", 8) + "a:1"} {
