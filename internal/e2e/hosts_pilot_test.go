@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // pilotPool is a pool with one machine, and a cluster behind a router. The router
@@ -210,6 +211,7 @@ func TestPilots(t *testing.T) {
 	if strings.Count(members, "revoked: it left") != 2 {
 		t.Errorf("members:\n%s", members)
 	}
+	t.Run("provisioner", func(t *testing.T) { part := pilotPool{p.forSubtest(t), p.home}; part.testProvisioner() })
 }
 
 // forSubtest returns the hosts for a subtest.
@@ -225,7 +227,7 @@ func (p *pilotPool) testOthers() {
 	other := commandUser{12346, 12346}
 	for id, words := range map[string]string{
 		p.submitAs(other, `walltime = "10m"`, "true"): `refuses: TARGET.Owner == "12345"`,
-		p.submitAs(someone, "", "true"):              "its allocation ends",
+		p.submitAs(someone, "", "true"):               "its allocation ends",
 	} {
 		var why string
 		if !pollUntil(p.Context(), awaitTimeout, func() bool {
@@ -279,4 +281,84 @@ func (p *pilotPool) testCut(running string) {
 	if out := p.must("logs", running); out != "gone on\n" {
 		p.Errorf("its output: %q", out)
 	}
+}
+
+// testProvisioner has the user's provisioner get machines from another batch system. That
+// is a second pool, reached by the commands that Slurm has.
+func (p *pilotPool) testProvisioner() {
+	bin, outer := filepath.Join(p.home, "bin"), filepath.Join(p.home, "outer")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		p.Fatal(err)
+	}
+	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sinfo"} {
+		if err := os.Symlink(p.roost, filepath.Join(bin, name)); err != nil {
+			p.Fatal(err)
+		}
+	}
+	there := func(env string, args ...string) *exec.Cmd {
+		cmd := p.as(someone, "first", args...)
+		cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/sbin:/usr/bin:/sbin:/bin", env)
+		return cmd
+	}
+	background := func(name string, cmd *exec.Cmd) {
+		log, err := os.Create(filepath.Join(p.home, name+".log"))
+		if err != nil {
+			p.Fatal(err)
+		}
+		defer log.Close()
+		cmd.Stdout, cmd.Stderr = log, log
+		if err := cmd.Start(); err != nil {
+			p.Fatal(err)
+		}
+		p.Cleanup(func() {
+			cmd.Process.Signal(syscall.SIGINT)
+			cmd.Wait()
+			if text, _ := os.ReadFile(log.Name()); p.Failed() {
+				p.Logf("==== %s\n%s", name, text)
+			}
+		})
+	}
+	background("outer", there("ROOST_DIR="+outer, "up", "--nodes", "1", "--cpus", "2", "--no-web"))
+	p.await("the other system", func() bool {
+		var all struct{ Nodes []struct{ Name string } }
+		out, err := there("ROOST_DIR="+outer, "nodes", "--json").Output()
+		return err == nil && json.Unmarshal(out, &all) == nil && len(all.Nodes) == 1
+	})
+	out, err := there("", "pilots", "add", "cluster", "--kind", "slurm", "--walltime", "30m", "--cpus", "1", "--memory",
+		"512MiB", "--idle", "2s", "--program", p.roost, "--no-start", "--via", "env ROOST_DIR="+outer).CombinedOutput()
+	if err != nil {
+		p.Fatalf("roost pilots add: %v\n%s", err, out)
+	}
+	settings := filepath.Join(p.home, ".config/roost/pilots.hcl")
+	text, err := os.ReadFile(settings)
+	if err != nil {
+		p.Fatal(err)
+	}
+	log := filepath.Join(p.home, "allocations.log")
+	text = bytes.Replace(text, []byte("kind "),
+		fmt.Appendf(nil, "wait = \"1s\"\n  before = \"exec >>%s 2>&1\"\n  kind ", log), 1)
+	if err := os.WriteFile(settings, text, 0o600); err != nil {
+		p.Fatal(err)
+	}
+	background("provisioner", there("", "pilots", "run"))
+	var ids []string
+	for range 3 {
+		ids = append(ids, p.submit("echo done"))
+	}
+	for _, id := range ids {
+		if !pollUntil(p.Context(), 30*time.Second, func() bool { return p.state(id).State == "completed" }) {
+			shown, err := there("", "pilots", "show").CombinedOutput()
+			text, _ := os.ReadFile(log)
+			p.Logf("==== allocations\n%s", text)
+			p.Fatalf("%s has not run on a pilot that was asked for: %v\n%s", id, err, shown)
+		}
+		if node := p.state(id).Node; !strings.HasPrefix(node, "pilot-rp") {
+			p.Errorf("%s ran on %q", id, node)
+		}
+	}
+	p.await("the other system has nothing left", func() bool {
+		var all struct{ Jobs []struct{ ID string } }
+		out, err := there("ROOST_DIR="+outer, "jobs", "--json").Output()
+		return err == nil && json.Unmarshal(out, &all) == nil && len(all.Jobs) == 0
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/provision/ledger"
 	"github.com/roost-batch/roost/internal/provision/plan"
 	"github.com/roost-batch/roost/internal/provision/provider"
+	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
 
 // socketName is the name of the socket on which a provisioner answers its user. It is in
@@ -48,10 +49,16 @@ func listenControl(dir string, requests chan<- controlRequest) (io.Closer, error
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that was killed
 		return nil, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
-	listener, err := net.Listen("unix", path)
+	short, closeDir, err := localrpc.ShortPath(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
+	defer closeDir()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
+	}
+	listener.SetUnlinkOnClose(false) // its short name is gone by then
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,7 +107,7 @@ func serveControl(conn net.Conn, requests chan<- controlRequest) {
 // Ask gives an order to the provisioner of a directory. Without one that runs, it is
 // done in the journal.
 func Ask(dir string, order Order, load func() ([]provider.Settings, error)) (Answer, error) {
-	conn, err := net.DialTimeout("unix", filepath.Join(dir, socketName), controlTimeout)
+	conn, err := dialControl(dir)
 	if err != nil {
 		return askJournal(dir, order, load)
 	}
@@ -124,9 +131,19 @@ func (a *Answer) asError() error {
 	return fmt.Errorf("%w: %s", roost.ErrorKind(a.Kind), a.Error)
 }
 
+// dialControl connects to the provisioner of a directory.
+func dialControl(dir string) (net.Conn, error) {
+	short, done, err := localrpc.ShortPath(filepath.Join(dir, socketName))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return net.DialTimeout("unix", short, controlTimeout)
+}
+
 // IsRunning reports whether a provisioner answers in a directory.
 func IsRunning(dir string) bool {
-	conn, err := net.DialTimeout("unix", filepath.Join(dir, socketName), controlTimeout)
+	conn, err := dialControl(dir)
 	if err != nil {
 		return false
 	}

@@ -29,13 +29,6 @@ type QueueSource struct {
 	Disconnect func()
 }
 
-// Attributes of the ads of pilots.
-const (
-	attrPilotKey   = "PilotKey"   // of the allocation
-	attrPilotHost  = "PilotHost"  // the name that the machine has in the outer system
-	attrPilotUntil = "PilotUntil" // unix seconds: when it is gone
-)
-
 // The bounds on what is asked of the schedd.
 const (
 	maxDemandJobs = 2000
@@ -188,7 +181,7 @@ func (q *QueueSource) Pilots(ctx context.Context) ([]plan.Pilot, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, err := s.Ads(ctx, &scheddapi.AdQuery{Type: "Machine", Constraint: attrPilotKey + " isnt undefined"})
+	stream, err := s.Ads(ctx, &scheddapi.AdQuery{Type: "Machine", Constraint: roost.AttrPilotKey + " isnt undefined"})
 	if err != nil {
 		return nil, q.failed(fmt.Errorf("pilots: %w", err))
 	}
@@ -215,9 +208,9 @@ func pilotOf(text string) (p plan.Pilot, ok bool) {
 	}
 	p.Ad = ad
 	p.Name, _ = ad.Str(roost.AttrName)
-	p.Key, _ = ad.Str(attrPilotKey)
-	p.Host, _ = ad.Str(attrPilotHost)
-	if until, ok := ad.Int(attrPilotUntil); ok {
+	p.Key, _ = ad.Str(roost.AttrPilotKey)
+	p.Host, _ = ad.Str(roost.AttrPilotHost)
+	if until, ok := ad.Int(roost.AttrPilotUntil); ok {
 		p.Until = time.Unix(until, 0)
 	}
 	if strings.TrimSpace(p.Key) == "" || p.Name == "" {

@@ -23,17 +23,11 @@ func (p *Provider) hasLearnt() bool {
 	return p.History.Learnt != "" && p.History.LearntOf == p.ShapeDigest()
 }
 
-// Attributes of the ads of pilots, which requirements may name.
-const (
-	attrPilotKey      = "PilotKey"
-	attrPilotProvider = "PilotProvider"
-)
-
-// nodeAd returns the ad that a pilot would have.
+// nodeAd returns the ad that a pilot would have. Requirements may name these attributes.
 func (p *Provider) nodeAd() *classad.Ad {
 	ad := p.knownAd()
-	ad.SetString(attrPilotKey, "to come")
-	ad.SetString(attrPilotProvider, p.Name)
+	ad.SetString(roost.AttrPilotKey, "to come")
+	ad.SetString(roost.AttrPilotProvider, p.Name)
 	return ad
 }
 
