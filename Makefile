@@ -62,7 +62,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@GOFLAGS="$$GOFLAGS -vet=off" scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, the reading of DAG files and running of flows, and functions of Python; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the job log, the replicated log, submissions to the queue of the cell, the accounting store, the simulator, the building of container images, the reading of DAG files and running of flows, functions of Python, and calls through a relay; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench 'QueuedJob|Restore' -benchtime 3x ./schedd/queue
@@ -71,6 +71,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench . ./collector/names ./collector/dns
 	$(GO) test -run '^$$' -bench Open -benchtime 3x ./schedd/journal
 	$(GO) test -run '^$$' -bench Tree -benchtime 3x ./internal/pmi
+	$(GO) test -run '^$$' -bench Relay ./internal/relay
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench HTTPChecks -benchtime 1x ./startd/probe
 	$(GO) test -run '^$$' -bench 'Append|Checkpoint|Events' ./schedd/journal

@@ -37,14 +37,15 @@ type imageExchange struct {
 func (m *startdHost) openUploads(rack string) {
 	x := &m.exchange
 	x.machine = &wire.ChunkPlanRequest{Node: m.node.Name, Machine: m.config.Name, Rack: rack}
-	if m.config.Containers.NoUpload {
+	address := config.AdvertisedAddress(m.config.Listen)
+	if m.config.Containers.NoUpload || strings.HasPrefix(address, rpc.RelayPrefix) { // nobody can fetch from it
 		return
 	}
 	limit := int64(m.config.Containers.Upload)
 	if limit == 0 {
 		limit = halfLink("/sys/class/net")
 	}
-	x.machine.Address = config.AdvertisedAddress(m.config.Listen)
+	x.machine.Address = address
 	x.uploads = transfer.NewUploads(limit, m)
 	m.log.Info("other machines may fetch container images", "bytes per second", roost.Bytes(limit))
 }

@@ -2,6 +2,7 @@ package startd
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,10 +17,14 @@ type pilotLife struct {
 	busyOnce        bool          // it has had one
 }
 
-// endReason returns why a pilot ends now, "" where it does not.
-func (p *pilotLife) endReason(now time.Time, claims int) string {
-	if claims > 0 {
+// endReason returns why a pilot ends now, "" where it does not. The last claim may have
+// come and gone since the call before.
+func (p *pilotLife) endReason(now time.Time, claims int, lastClaim time.Time) string {
+	switch {
+	case claims > 0:
 		p.since, p.busyOnce = now, true
+	case lastClaim.After(p.since):
+		p.since, p.busyOnce = lastClaim, true
 	}
 	limit := p.idle
 	if !p.busyOnce {
@@ -33,6 +38,12 @@ func (p *pilotLife) endReason(now time.Time, claims int) string {
 	}
 	return ""
 }
+
+// claimTime is when a claim was last made.
+type claimTime struct{ at atomic.Int64 }
+
+func (t *claimTime) store(now time.Time) { t.at.Store(now.UnixNano()) }
+func (t *claimTime) load() time.Time     { return time.Unix(0, t.at.Load()) }
 
 // watchPilot ends the startd of a pilot when its time has come.
 func (m *startdHost) watchPilot(ctx context.Context, end func()) {
@@ -53,7 +64,7 @@ func (m *startdHost) watchPilot(ctx context.Context, end func()) {
 		m.postEvent(loopQuery{func(l *machineLoop) { claims <- l.table.Len() }, make(chan struct{})})
 		select {
 		case n := <-claims:
-			if why := life.endReason(time.Now(), n); why != "" {
+			if why := life.endReason(time.Now(), n, m.lastClaim.load()); why != "" {
 				m.log.Info("the pilot ends", "why", why, "claims", n)
 				end()
 				return

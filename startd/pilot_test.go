@@ -45,7 +45,8 @@ func TestPilotLife(t *testing.T) {
 		"waits for the first task": {pilotLife{idle: 5 * time.Second, firstIdle: 20 * time.Second}, nil, 20},
 		"after the first task": {pilotLife{idle: 5 * time.Second, firstIdle: 20 * time.Second},
 			map[int]int{10: 1, 12: 0}, 16},
-		"busy": {pilotLife{idle: 5 * time.Second}, map[int]int{3: 2}, -1},
+		"a short task": {pilotLife{idle: 5 * time.Second, firstIdle: 20 * time.Second}, map[int]int{10: -1}, 15},
+		"busy":         {pilotLife{idle: 5 * time.Second}, map[int]int{3: 2}, -1},
 		"busy until the end": {pilotLife{idle: 5 * time.Second, until: start.Add(30 * time.Second)},
 			map[int]int{3: 2}, 30},
 		"no limit":                   {pilotLife{}, nil, -1},
@@ -53,11 +54,15 @@ func TestPilotLife(t *testing.T) {
 	} {
 		life, claims, end := tt.life, 0, -1
 		life.since = start
+		lastClaim := time.Time{}
 		for s := range 60 {
 			if n, ok := tt.claims[s]; ok {
-				claims = n
+				claims = max(n, 0)
+				if n != 0 { // below 0: it has come and gone already
+					lastClaim = start.Add(time.Duration(s) * time.Second)
+				}
 			}
-			if life.endReason(start.Add(time.Duration(s)*time.Second), claims) != "" {
+			if life.endReason(start.Add(time.Duration(s)*time.Second), claims, lastClaim) != "" {
 				end = s
 				break
 			}

@@ -73,6 +73,7 @@ type startdHost struct {
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
 	identity          *rpc.Identity
+	lastClaim         claimTime
 	guardObservations chan *wire.GuardSigns // of the machine's guard, past the inbox; so the next
 	guardLost         chan guardLost
 	guardReport       *guardReport // for it

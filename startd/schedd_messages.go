@@ -171,6 +171,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 	claimReq.Victims = preemptionReason(r)
 	if c, err := l.table.DecideClaim(boottime.Now(), claimReq); err == nil { // the effects answer
 		l.rights[c.ID] = as
+		l.host.lastClaim.store(claimReq.Env.Now)
 	}
 }
 

@@ -11,15 +11,12 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config/pooldir"
 	"github.com/roost-batch/roost/internal/provision/ledger"
 	"github.com/roost-batch/roost/internal/provision/plan"
 	"github.com/roost-batch/roost/internal/provision/provider"
 	"github.com/roost-batch/roost/internal/rpc/localrpc"
 )
-
-// socketName is the name of the socket on which a provisioner answers its user. It is in
-// a directory that only the user can enter.
-const socketName = "control"
 
 // controlTimeout bounds one exchange over the socket.
 const controlTimeout = 10 * time.Second
@@ -45,7 +42,7 @@ type controlRequest struct {
 
 // listenControl answers orders on the socket of a directory.
 func listenControl(dir string, requests chan<- controlRequest) (io.Closer, error) {
-	path := filepath.Join(dir, socketName)
+	path := filepath.Join(dir, pooldir.PilotsSocket)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of one that was killed
 		return nil, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
@@ -133,7 +130,7 @@ func (a *Answer) asError() error {
 
 // dialControl connects to the provisioner of a directory.
 func dialControl(dir string) (net.Conn, error) {
-	short, done, err := localrpc.ShortPath(filepath.Join(dir, socketName))
+	short, done, err := localrpc.ShortPath(filepath.Join(dir, pooldir.PilotsSocket))
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,7 @@ type AllocationDocument struct {
 	Outcome   string   `json:"outcome,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
 	OuterText string   `json:"outer_state,omitempty"`
+	Output    string   `json:"output,omitempty"` // file of the outer system with what an early death has printed
 	NodeHours float64  `json:"node_hours"`
 	Hosts     []string `json:"hosts"`
 }
@@ -111,10 +112,14 @@ func (p *Provisioner) providerDocument(v *plan.Provider, now time.Time) Provider
 		}
 		d.Pilots += a.Live
 		hosts := append([]string{}, a.Hosts...)
+		output := ""
+		if a.Outcome == plan.EarlyDeath {
+			output = directoryOf(&v.Settings) + "/" + outputFile(a.Key)
+		}
 		d.Allocations = append(d.Allocations, AllocationDocument{Key: a.Key, ID: a.OuterID, State: a.State.String(),
 			Nodes: a.Nodes, Pilots: a.Live, For: a.For, Asked: unix(a.Asked), Started: unix(a.Started),
 			Joined: unix(a.Joined), Ended: unix(a.EndedAt), Outcome: string(a.Outcome), Reason: a.Reason,
-			OuterText: a.OuterText, NodeHours: a.UsedHours(now), Hosts: hosts})
+			OuterText: a.OuterText, Output: output, NodeHours: a.UsedHours(now), Hosts: hosts})
 	}
 	return d
 }

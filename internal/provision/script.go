@@ -2,6 +2,8 @@ package provision
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -59,7 +61,7 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 	words = append(words, s.Wrap...)
 	program := s.Program
 	if program == "" {
-		program = "roost"
+		program = defaultProgram(s)
 	}
 	words = append(words, program, "pilot", "--token-file", dir+"/"+tokenFile(a.Key), "--walltime",
 		fmt.Sprintf("%ds", int(a.Walltime.Seconds())), "--margin", fmt.Sprintf("%ds", int(s.Margin.Seconds())),
@@ -75,6 +77,20 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 		words[i] = driver.QuotePath(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// defaultProgram is the program of pilots if the settings name none. Where the outer
+// system's commands run on this machine, its nodes probably see the same files.
+func defaultProgram(s *provider.Settings) string {
+	const name = "roost"
+	if len(s.Via) > 0 {
+		return name
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(filepath.Dir(own), name)
 }
 
 // tokenFile is the name of the file with an allocation's token, on the outer system.

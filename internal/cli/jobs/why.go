@@ -69,6 +69,13 @@ func explainJob(c *frame.Invocation) error {
 	c.PrintList("Together:", x.GetConflicts())
 	c.PrintList("Nearest:", x.GetNearest())
 	c.PrintList("What would help:", document.Advice(reply))
+	if !document.IsFinal(s) {
+		job, _, _ := strings.Cut(s.GetId(), "[") // of a task: all tasks of a job wait for the same pilots
+		if _, host, isTask := strings.Cut(s.GetId(), "]"); isTask {
+			job += host
+		}
+		c.PrintList("Pilots:", pilotLines(c, job))
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package pilots
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -94,33 +93,11 @@ func branches() []frame.Subcommand {
 	}
 }
 
-// stateDir is the directory of the user's provisioner for a pool. It is in the user's
-// state directory, because the pool's own may be of somebody else.
-func stateDir(c *frame.Invocation) (string, error) {
-	own, err := pooldir.PoolDir("", func(name string) string {
-		if name == "ROOST_DIR" {
-			return ""
-		}
-		return c.Getenv(name)
-	})
-	if err != nil {
-		return "", err
-	}
-	pool, err := pooldir.PoolDir(c.StringFlag("dir"), c.Getenv)
-	if err != nil {
-		return "", err
-	}
-	if pool == own {
-		return own + "-pilots", nil
-	}
-	return filepath.Join(own+"-pilots", "pools", strings.ReplaceAll(strings.Trim(pool, "/"), "/", "-")), nil
-}
-
 // places are the files of a provisioner.
 type places struct{ dir, file string }
 
 func findPlaces(c *frame.Invocation) (p places, err error) {
-	if p.dir, err = stateDir(c); err == nil {
+	if p.dir, err = pooldir.PilotsDir(c.StringFlag("dir"), c.Getenv); err == nil {
 		p.file, err = config.PilotsFile(c.Getenv)
 	}
 	return p, err

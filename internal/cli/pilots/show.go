@@ -155,6 +155,9 @@ func allocationText(c *frame.Invocation, a provision.AllocationDocument) string 
 	case a.For != "" && a.Ended == 0:
 		text += ": " + a.For
 	}
+	if a.Output != "" {
+		text += "; what it printed is in " + a.Output
+	}
 	return text
 }
 

@@ -56,6 +56,24 @@ func makeSocket(t *testing.T, run string) string {
 	return "unix:" + path
 }
 
+// TestPilotsDir checks that a provisioner works in its user's directory, and for each
+// pool in another one.
+func TestPilotsDir(t *testing.T) {
+	for want, c := range map[string]struct {
+		dir string
+		env []string
+	}{
+		"/h/.local/state/roost-pilots":                 {"", []string{"HOME", "/h"}},
+		"/x/roost-pilots":                              {"", []string{"HOME", "/h", "XDG_STATE_HOME", "/x"}},
+		"/h/.local/state/roost-pilots/pools/var-roost": {"", []string{"HOME", "/h", "ROOST_DIR", "/var/roost"}},
+		"/h/.local/state/roost-pilots/pools/d":         {"/d", []string{"HOME", "/h"}},
+	} {
+		if got, err := PilotsDir(c.dir, testEnvironment(c.env...)); got != want || err != nil {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+}
+
 func TestFindPool(t *testing.T) {
 	home, named, system, empty := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	inHome := makeSocket(t, filepath.Join(home, ".local/state/roost/run"))

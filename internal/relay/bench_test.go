@@ -1,0 +1,71 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// BenchmarkRelay compares calls to a startd through a relay with those that reach it
+// directly: short ones, and the transfer of 16 MiB.
+func BenchmarkRelay(b *testing.B) {
+	p := newTestPool(b)
+	p.tap.off = true
+	id := p.identity("n1", peer.Startd)
+	p.startNode(id)
+	l, err := rpc.Listen("127.0.0.1:0", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := rpc.NewServer(id, peer.MethodAccess())
+	wire.RegisterStartdServer(server, echoStartd{})
+	go server.Serve(l)
+	b.Cleanup(server.Stop)
+	schedd := p.identity("login1", peer.Schedd)
+	direct, err := rpc.DialNode(l.Addr().String(), schedd, peer.Startd, "n1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { direct.Close() })
+	for name, c := range map[string]wire.StartdClient{"direct": wire.NewStartdClient(direct),
+		"relayed": p.dialNode(schedd, "n1")} {
+		b.Run("call/"+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := tail(b.Context(), c, "x", true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("16MiB/"+name, func(b *testing.B) {
+			b.SetBytes(16 << 20)
+			for b.Loop() {
+				fetchAll(b, c)
+			}
+		})
+	}
+}
+
+// fetchAll receives what the startd sends.
+func fetchAll(t testing.TB, c wire.StartdClient) (n int) {
+	t.Helper()
+	files, err := c.Fetch(t.Context(), &wire.FetchRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := files.Recv()
+		if errors.Is(err, io.EOF) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(m.GetData())
+	}
+}
