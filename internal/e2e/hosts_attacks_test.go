@@ -235,7 +235,7 @@ func (a *attackedPool) testConnections() {
 func (a *attackedPool) testMethods() {
 	table := peer.MethodAccess()
 	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator",
-		"Startd": "startd", "CheckpointServer": "checkpoint-server"}
+		"Startd": "startd", "CheckpointServer": "checkpoint-server", "Relay": "collector"}
 	refused := 0
 	call := func(conn *grpc.ClientConn, role peer.Role, daemon, method string) (isRefused bool) {
 		service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")

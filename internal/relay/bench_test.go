@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkRelay compares calls to a startd through a relay with those that reach it
-// directly: short ones, and the transfer of 16 MiB.
+// directly. Some are short, and others transfer 16 MiB.
 func BenchmarkRelay(b *testing.B) {
 	p := newTestPool(b)
 	p.tap.off = true

@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -36,12 +35,7 @@ func pilotLines(c *frame.Invocation, job string) []string {
 	if err != nil {
 		return nil
 	}
-	short, done, err := localrpc.ShortPath(filepath.Join(dir, pooldir.PilotsSocket))
-	if err != nil {
-		return nil
-	}
-	defer done()
-	conn, err := net.DialTimeout("unix", short, pilotsTimeout)
+	conn, err := localrpc.DialSocket(filepath.Join(dir, pooldir.PilotsSocket))
 	if err != nil {
 		return nil
 	}
@@ -68,8 +62,8 @@ func (d *pilotsDocument) linesFor(job string, ago func(seconds int64) string) (l
 			if a.ID != "" {
 				id = ", " + a.ID + " there"
 			}
-			lines = append(lines, document.PrintableText(fmt.Sprintf("a pilot of %s was asked for it %s: allocation %s%s is %s",
-				p.Name, ago(a.Asked), a.Key, id, a.State)))
+			lines = append(lines, document.PrintableText(fmt.Sprintf(
+				"a pilot of %s was asked for it %s: allocation %s%s is %s", p.Name, ago(a.Asked), a.Key, id, a.State)))
 		}
 	}
 	for _, u := range d.Unmet {

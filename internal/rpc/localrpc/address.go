@@ -35,9 +35,9 @@ func ShortPath(path string) (short string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
 }
 
-// dialSocket connects to a socket. It does not use package net, whose resolver and
+// DialSocket connects to a socket. It does not use package net, whose resolver and
 // tables of names would be loaded, too. The connection succeeds or fails at once.
-func dialSocket(path string) (*os.File, error) {
+func DialSocket(path string) (*os.File, error) {
 	short, done, err := ShortPath(path)
 	if err != nil {
 		return nil, err

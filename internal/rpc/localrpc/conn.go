@@ -105,7 +105,7 @@ func (l *Conn) takeSocket(ctx context.Context) (*localSocket, error) {
 		return nil, contextError(ctx.Err())
 	}
 	if s == nil {
-		conn, err := dialSocket(l.path)
+		conn, err := DialSocket(l.path)
 		if err != nil {
 			return nil, callErrorf(codes.Unavailable, "%s%q", connErrorPrefix,
 				"transport: Error while dialing: "+err.Error())
