@@ -69,6 +69,7 @@ func entries() []frame.CommandEntry {
 		nodeEntry("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
 		nodeEntry("init", frame.GroupPool, "begin a pool on this machine"),
 		nodeEntry("token", frame.GroupPool, "let another machine into the pool"),
+		nodeEntry("peer", frame.GroupPool, "lend machines to other pools, and borrow theirs"),
 		nodeEntry("join", frame.GroupPool, "make this machine a member of a pool"),
 		nodeEntry("pilot", frame.GroupPool, "run your tasks in an allocation of another batch system"),
 		nodeEntry("leave", frame.GroupPool, "take this machine out of its pool"),

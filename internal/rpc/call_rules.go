@@ -64,6 +64,12 @@ func CallRules() []CallRule {
 		{peer.Pilot, "Relay", peer.Collector, ProofByRole, "nothing: likewise"},
 		{peer.Schedd, "Relay", peer.Collector, ProofByRole, "nothing: likewise"},
 
+		{peer.Guest, "Negotiator", peer.Negotiator, ProofByRole, "nothing: as for a schedd; the authority is the " +
+			"host's"},
+		{peer.Guest, "Startd", peer.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
+		{peer.Guest, "Relay", peer.Collector, ProofByRole, "nothing: likewise"},
+		{peer.Guest, "Authority", peer.Authority, ProofByRole, "nothing: the list is signed"},
+
 		{peer.Pilot, "Collector", peer.Collector, ProofByRole, "nothing"},
 		{peer.Pilot, "CheckpointServer", peer.CheckpointServer, ProofByRole,
 			"nothing: an image is authenticated with the job's key"},

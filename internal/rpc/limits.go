@@ -266,6 +266,14 @@ func authoritySizes() map[string]int {
 		authority + "Revoke":      smallMessageSize,
 
 		authority + "MakePilotToken": smallMessageSize,
+
+		authority + "AcceptOffer":  smallMessageSize,
+		authority + "VouchGuest":   smallMessageSize,
+		authority + "CertifyGuest": smallMessageSize,
+		authority + "OfferPeer":    smallMessageSize,
+		authority + "SaveHost":     smallMessageSize,
+		authority + "ListPeers":    smallMessageSize,
+		authority + "RevokePeer":   smallMessageSize,
 	}
 }
 

@@ -153,7 +153,8 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 
 // peerOf returns the peer that a verified certificate names.
 func (id *Identity) peerOf(leaf *x509.Certificate) peer.Peer {
-	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16), Owner: PilotOwner(leaf)}
+	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16), Owner: PilotOwner(leaf),
+		GuestOf: GuestPool(leaf)}
 	for _, unit := range leaf.Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, peer.Role(unit))
 	}
@@ -167,12 +168,23 @@ func (id *Identity) peerOf(leaf *x509.Certificate) peer.Peer {
 // runs, "roost-owner:user@schedd".
 const OwnerScheme = "roost-owner"
 
+// GuestScheme is the scheme of the URI in a guest's certificate that says of which pool
+// it is, "roost-guest:pool".
+const GuestScheme = "roost-guest"
+
 // PilotOwner returns the owner of the pilot that a certificate names, "" where it is of
 // no pilot.
-func PilotOwner(leaf *x509.Certificate) string {
+func PilotOwner(leaf *x509.Certificate) string { return uriOf(leaf, OwnerScheme) }
+
+// GuestPool returns the pool of the guest that a certificate names, "" where it is of no
+// guest.
+func GuestPool(leaf *x509.Certificate) string { return uriOf(leaf, GuestScheme) }
+
+// uriOf returns the text of the first URI of a scheme.
+func uriOf(leaf *x509.Certificate, scheme string) string {
 	for _, uri := range leaf.URIs {
-		if owner, err := url.PathUnescape(uri.Opaque); uri.Scheme == OwnerScheme && err == nil {
-			return owner
+		if text, err := url.PathUnescape(uri.Opaque); uri.Scheme == scheme && err == nil {
+			return text
 		}
 	}
 	return ""

@@ -3591,6 +3591,7 @@ type Usage struct {
 	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	Held          *scheddapi.Resources   `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
+	Elsewhere     *scheddapi.Resources   `protobuf:"bytes,4,opt,name=elsewhere,proto3" json:"elsewhere,omitempty"` // what its claims in other pools hold, which is not part of held
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3642,6 +3643,13 @@ func (x *Usage) GetGroup() string {
 func (x *Usage) GetHeld() *scheddapi.Resources {
 	if x != nil {
 		return x.Held
+	}
+	return nil
+}
+
+func (x *Usage) GetElsewhere() *scheddapi.Resources {
+	if x != nil {
+		return x.Elsewhere
 	}
 	return nil
 }
@@ -13029,6 +13037,1111 @@ func (*PresentReply) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
+// OfferPeerRequest makes an offer to lend machines to another pool.
+type OfferPeerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                    // of the guest pool, here
+	Life          int64                  `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`                   // nanoseconds that the offer is good; 0: a day
+	DaysNs        int64                  `protobuf:"varint,3,opt,name=days_ns,json=daysNs,proto3" json:"days_ns,omitempty"` // nanoseconds that machines are lent after the acceptance; 0: until it is revoked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OfferPeerRequest) Reset() {
+	*x = OfferPeerRequest{}
+	mi := &file_roost_proto_msgTypes[155]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OfferPeerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OfferPeerRequest) ProtoMessage() {}
+
+func (x *OfferPeerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[155]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OfferPeerRequest.ProtoReflect.Descriptor instead.
+func (*OfferPeerRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{155}
+}
+
+func (x *OfferPeerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *OfferPeerRequest) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *OfferPeerRequest) GetDaysNs() int64 {
+	if x != nil {
+		return x.DaysNs
+	}
+	return 0
+}
+
+type OfferPeerReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Offer         []byte                 `protobuf:"bytes,1,opt,name=offer,proto3" json:"offer,omitempty"`         // PeerOffer, as the authority has signed it
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"` // Ed25519, by the key of the authority, over "roost peer offer\n" and offer
+	Authority     []byte                 `protobuf:"bytes,3,opt,name=authority,proto3" json:"authority,omitempty"` // certificate of the authority, DER
+	Info          *PeerInfo              `protobuf:"bytes,4,opt,name=info,proto3" json:"info,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OfferPeerReply) Reset() {
+	*x = OfferPeerReply{}
+	mi := &file_roost_proto_msgTypes[156]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OfferPeerReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OfferPeerReply) ProtoMessage() {}
+
+func (x *OfferPeerReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[156]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OfferPeerReply.ProtoReflect.Descriptor instead.
+func (*OfferPeerReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{156}
+}
+
+func (x *OfferPeerReply) GetOffer() []byte {
+	if x != nil {
+		return x.Offer
+	}
+	return nil
+}
+
+func (x *OfferPeerReply) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *OfferPeerReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *OfferPeerReply) GetInfo() *PeerInfo {
+	if x != nil {
+		return x.Info
+	}
+	return nil
+}
+
+// PeerOffer is what the administrator of a host pool passes to that of a guest pool.
+type PeerOffer struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                       // 1
+	Pool            string                 `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`                                              // name of the host pool
+	Name            string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                                              // of the guest pool at the host
+	Address         string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`                                        // of the host's authority
+	Secret          []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`                                          // that is good for one acceptance
+	Expires         int64                  `protobuf:"varint,6,opt,name=expires,proto3" json:"expires,omitempty"`                                       // unix nanoseconds
+	AuthorityDigest []byte                 `protobuf:"bytes,7,opt,name=authority_digest,json=authorityDigest,proto3" json:"authority_digest,omitempty"` // SHA-256 of the certificate of the authority
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PeerOffer) Reset() {
+	*x = PeerOffer{}
+	mi := &file_roost_proto_msgTypes[157]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerOffer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerOffer) ProtoMessage() {}
+
+func (x *PeerOffer) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[157]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerOffer.ProtoReflect.Descriptor instead.
+func (*PeerOffer) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{157}
+}
+
+func (x *PeerOffer) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *PeerOffer) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PeerOffer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PeerOffer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PeerOffer) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *PeerOffer) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *PeerOffer) GetAuthorityDigest() []byte {
+	if x != nil {
+		return x.AuthorityDigest
+	}
+	return nil
+}
+
+// AcceptOfferRequest accepts an offer in the name of a guest pool.
+type AcceptOfferRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	Authority     []byte                 `protobuf:"bytes,2,opt,name=authority,proto3" json:"authority,omitempty"` // certificate of the guest's authority, DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptOfferRequest) Reset() {
+	*x = AcceptOfferRequest{}
+	mi := &file_roost_proto_msgTypes[158]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptOfferRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptOfferRequest) ProtoMessage() {}
+
+func (x *AcceptOfferRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[158]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptOfferRequest.ProtoReflect.Descriptor instead.
+func (*AcceptOfferRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{158}
+}
+
+func (x *AcceptOfferRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *AcceptOfferRequest) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+type AcceptOfferReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`           // of the guest pool at the host
+	Pool          string                 `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`           // name of the host pool
+	Authority     []byte                 `protobuf:"bytes,3,opt,name=authority,proto3" json:"authority,omitempty"` // certificate of the host's authority, DER
+	Until         int64                  `protobuf:"varint,4,opt,name=until,proto3" json:"until,omitempty"`        // unix nanoseconds until which machines are lent; 0: until it is revoked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptOfferReply) Reset() {
+	*x = AcceptOfferReply{}
+	mi := &file_roost_proto_msgTypes[159]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptOfferReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptOfferReply) ProtoMessage() {}
+
+func (x *AcceptOfferReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[159]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptOfferReply.ProtoReflect.Descriptor instead.
+func (*AcceptOfferReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{159}
+}
+
+func (x *AcceptOfferReply) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AcceptOfferReply) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *AcceptOfferReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *AcceptOfferReply) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+// SaveHostRequest stores a host pool at the authority of a guest pool.
+type SaveHostRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`           // of the host pool, here
+	Pool          string                 `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`           // its own name
+	As            string                 `protobuf:"bytes,3,opt,name=as,proto3" json:"as,omitempty"`               // name of this pool there
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`     // of its authority
+	Authority     []byte                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"` // certificate of its authority, DER
+	Until         int64                  `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`        // as in AcceptOfferReply
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveHostRequest) Reset() {
+	*x = SaveHostRequest{}
+	mi := &file_roost_proto_msgTypes[160]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveHostRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveHostRequest) ProtoMessage() {}
+
+func (x *SaveHostRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[160]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveHostRequest.ProtoReflect.Descriptor instead.
+func (*SaveHostRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{160}
+}
+
+func (x *SaveHostRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SaveHostRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *SaveHostRequest) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *SaveHostRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SaveHostRequest) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *SaveHostRequest) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+type ListPeersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPeersRequest) Reset() {
+	*x = ListPeersRequest{}
+	mi := &file_roost_proto_msgTypes[161]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPeersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPeersRequest) ProtoMessage() {}
+
+func (x *ListPeersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[161]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPeersRequest.ProtoReflect.Descriptor instead.
+func (*ListPeersRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{161}
+}
+
+type PeerList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peers         []*PeerInfo            `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerList) Reset() {
+	*x = PeerList{}
+	mi := &file_roost_proto_msgTypes[162]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerList) ProtoMessage() {}
+
+func (x *PeerList) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[162]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerList.ProtoReflect.Descriptor instead.
+func (*PeerList) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{162}
+}
+
+func (x *PeerList) GetPeers() []*PeerInfo {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// PeerInfo is what an authority knows of another pool. A guest may run tasks on machines
+// of this pool; this pool may run tasks on those of a host.
+type PeerInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Host          bool                   `protobuf:"varint,2,opt,name=host,proto3" json:"host,omitempty"`              // it lends machines to this pool; otherwise it is a guest
+	Pool          string                 `protobuf:"bytes,3,opt,name=pool,proto3" json:"pool,omitempty"`               // its own name; empty: it has not accepted the offer
+	As            string                 `protobuf:"bytes,4,opt,name=as,proto3" json:"as,omitempty"`                   // of a host: the name of this pool there
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`         // of a host: that of its authority
+	Fingerprint   string                 `protobuf:"bytes,6,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"` // SHA-256 of the certificate of its authority, hexadecimal
+	Made          int64                  `protobuf:"varint,7,opt,name=made,proto3" json:"made,omitempty"`              // unix nanoseconds; so the next
+	Expires       int64                  `protobuf:"varint,8,opt,name=expires,proto3" json:"expires,omitempty"`        // of an offer that is not accepted
+	Accepted      int64                  `protobuf:"varint,9,opt,name=accepted,proto3" json:"accepted,omitempty"`      // 0: not yet
+	Until         int64                  `protobuf:"varint,10,opt,name=until,proto3" json:"until,omitempty"`           // 0: until it is revoked
+	Revoked       int64                  `protobuf:"varint,11,opt,name=revoked,proto3" json:"revoked,omitempty"`       // 0: it is not
+	Reason        string                 `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	AcceptedFrom  string                 `protobuf:"bytes,13,opt,name=accepted_from,json=acceptedFrom,proto3" json:"accepted_from,omitempty"` // the host that accepted the offer
+	Schedds       []*GuestSchedd         `protobuf:"bytes,14,rep,name=schedds,proto3" json:"schedds,omitempty"`                               // of a guest, that have a valid certificate
+	DaysNs        int64                  `protobuf:"varint,15,opt,name=days_ns,json=daysNs,proto3" json:"days_ns,omitempty"`                  // of an offer: nanoseconds that machines are lent after the acceptance
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerInfo) Reset() {
+	*x = PeerInfo{}
+	mi := &file_roost_proto_msgTypes[163]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerInfo) ProtoMessage() {}
+
+func (x *PeerInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[163]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerInfo.ProtoReflect.Descriptor instead.
+func (*PeerInfo) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{163}
+}
+
+func (x *PeerInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetHost() bool {
+	if x != nil {
+		return x.Host
+	}
+	return false
+}
+
+func (x *PeerInfo) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *PeerInfo) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *PeerInfo) GetAccepted() int64 {
+	if x != nil {
+		return x.Accepted
+	}
+	return 0
+}
+
+func (x *PeerInfo) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *PeerInfo) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
+func (x *PeerInfo) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetAcceptedFrom() string {
+	if x != nil {
+		return x.AcceptedFrom
+	}
+	return ""
+}
+
+func (x *PeerInfo) GetSchedds() []*GuestSchedd {
+	if x != nil {
+		return x.Schedds
+	}
+	return nil
+}
+
+func (x *PeerInfo) GetDaysNs() int64 {
+	if x != nil {
+		return x.DaysNs
+	}
+	return 0
+}
+
+// GuestSchedd is a schedd of a guest pool.
+type GuestSchedd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`        // here
+	Expires       int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"` // of its certificate; unix nanoseconds
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`        // host that asked for it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuestSchedd) Reset() {
+	*x = GuestSchedd{}
+	mi := &file_roost_proto_msgTypes[164]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuestSchedd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuestSchedd) ProtoMessage() {}
+
+func (x *GuestSchedd) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[164]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuestSchedd.ProtoReflect.Descriptor instead.
+func (*GuestSchedd) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{164}
+}
+
+func (x *GuestSchedd) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GuestSchedd) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *GuestSchedd) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+type RevokePeerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokePeerRequest) Reset() {
+	*x = RevokePeerRequest{}
+	mi := &file_roost_proto_msgTypes[165]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokePeerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokePeerRequest) ProtoMessage() {}
+
+func (x *RevokePeerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[165]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokePeerRequest.ProtoReflect.Descriptor instead.
+func (*RevokePeerRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{165}
+}
+
+func (x *RevokePeerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RevokePeerRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// VouchGuestRequest asks a schedd's own authority to vouch for it at a host pool.
+type VouchGuestRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          string                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`       // name of the host pool
+	Request       []byte                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VouchGuestRequest) Reset() {
+	*x = VouchGuestRequest{}
+	mi := &file_roost_proto_msgTypes[166]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VouchGuestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VouchGuestRequest) ProtoMessage() {}
+
+func (x *VouchGuestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[166]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VouchGuestRequest.ProtoReflect.Descriptor instead.
+func (*VouchGuestRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{166}
+}
+
+func (x *VouchGuestRequest) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *VouchGuestRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type VouchGuestReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Voucher       []byte                 `protobuf:"bytes,1,opt,name=voucher,proto3" json:"voucher,omitempty"`     // GuestVoucher
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"` // Ed25519, by the authority's key, over "roost guest\n" and voucher
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`     // of the host's authority
+	Authority     []byte                 `protobuf:"bytes,4,opt,name=authority,proto3" json:"authority,omitempty"` // certificate of the host's authority, DER
+	As            string                 `protobuf:"bytes,5,opt,name=as,proto3" json:"as,omitempty"`               // name of this pool there
+	Until         int64                  `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`        // as in AcceptOfferReply
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VouchGuestReply) Reset() {
+	*x = VouchGuestReply{}
+	mi := &file_roost_proto_msgTypes[167]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VouchGuestReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VouchGuestReply) ProtoMessage() {}
+
+func (x *VouchGuestReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[167]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VouchGuestReply.ProtoReflect.Descriptor instead.
+func (*VouchGuestReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{167}
+}
+
+func (x *VouchGuestReply) GetVoucher() []byte {
+	if x != nil {
+		return x.Voucher
+	}
+	return nil
+}
+
+func (x *VouchGuestReply) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *VouchGuestReply) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *VouchGuestReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *VouchGuestReply) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *VouchGuestReply) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+// GuestVoucher says that a key is that of a schedd of the pool of its signer.
+type GuestVoucher struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          []byte                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`        // SHA-256 of the certificate of the authority that may use it
+	Schedd        string                 `protobuf:"bytes,2,opt,name=schedd,proto3" json:"schedd,omitempty"`    // name of the schedd in its own pool
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`          // its public key, Ed25519
+	Expires       int64                  `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"` // unix nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuestVoucher) Reset() {
+	*x = GuestVoucher{}
+	mi := &file_roost_proto_msgTypes[168]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuestVoucher) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuestVoucher) ProtoMessage() {}
+
+func (x *GuestVoucher) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[168]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuestVoucher.ProtoReflect.Descriptor instead.
+func (*GuestVoucher) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{168}
+}
+
+func (x *GuestVoucher) GetHost() []byte {
+	if x != nil {
+		return x.Host
+	}
+	return nil
+}
+
+func (x *GuestVoucher) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
+}
+
+func (x *GuestVoucher) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *GuestVoucher) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+type CertifyGuestRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	As            string                 `protobuf:"bytes,1,opt,name=as,proto3" json:"as,omitempty"` // name of the guest pool
+	Voucher       []byte                 `protobuf:"bytes,2,opt,name=voucher,proto3" json:"voucher,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER, for the key of the voucher
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CertifyGuestRequest) Reset() {
+	*x = CertifyGuestRequest{}
+	mi := &file_roost_proto_msgTypes[169]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CertifyGuestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CertifyGuestRequest) ProtoMessage() {}
+
+func (x *CertifyGuestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[169]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertifyGuestRequest.ProtoReflect.Descriptor instead.
+func (*CertifyGuestRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{169}
+}
+
+func (x *CertifyGuestRequest) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *CertifyGuestRequest) GetVoucher() []byte {
+	if x != nil {
+		return x.Voucher
+	}
+	return nil
+}
+
+func (x *CertifyGuestRequest) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *CertifyGuestRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type CertifyGuestReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	Negotiators   []string               `protobuf:"bytes,2,rep,name=negotiators,proto3" json:"negotiators,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CertifyGuestReply) Reset() {
+	*x = CertifyGuestReply{}
+	mi := &file_roost_proto_msgTypes[170]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CertifyGuestReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CertifyGuestReply) ProtoMessage() {}
+
+func (x *CertifyGuestReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[170]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertifyGuestReply.ProtoReflect.Descriptor instead.
+func (*CertifyGuestReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{170}
+}
+
+func (x *CertifyGuestReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *CertifyGuestReply) GetNegotiators() []string {
+	if x != nil {
+		return x.Negotiators
+	}
+	return nil
+}
+
 type GreetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -13037,7 +14150,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13049,7 +14162,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13062,7 +14175,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 type GreetReply struct {
@@ -13075,7 +14188,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13087,7 +14200,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13100,7 +14213,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -13133,7 +14246,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13145,7 +14258,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13158,7 +14271,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{173}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -13222,7 +14335,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13234,7 +14347,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13247,7 +14360,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{174}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13336,7 +14449,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13348,7 +14461,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13361,7 +14474,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{175}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13380,7 +14493,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13392,7 +14505,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13405,7 +14518,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{176}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13423,7 +14536,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13435,7 +14548,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13448,7 +14561,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{177}
 }
 
 type LeaveReply struct {
@@ -13459,7 +14572,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[178]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13471,7 +14584,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[178]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13484,7 +14597,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{178}
 }
 
 type RevokedRequest struct {
@@ -13496,7 +14609,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[179]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13508,7 +14621,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[179]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13521,7 +14634,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{179}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13540,7 +14653,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[180]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13552,7 +14665,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[180]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13565,7 +14678,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{180}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13588,7 +14701,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[181]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13600,7 +14713,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[181]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13613,7 +14726,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{181}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13663,7 +14776,7 @@ type PilotTokenRequest struct {
 
 func (x *PilotTokenRequest) Reset() {
 	*x = PilotTokenRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[182]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13675,7 +14788,7 @@ func (x *PilotTokenRequest) String() string {
 func (*PilotTokenRequest) ProtoMessage() {}
 
 func (x *PilotTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[182]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13688,7 +14801,7 @@ func (x *PilotTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PilotTokenRequest.ProtoReflect.Descriptor instead.
 func (*PilotTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{182}
 }
 
 func (x *PilotTokenRequest) GetUser() string {
@@ -13723,7 +14836,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[183]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13735,7 +14848,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[183]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13748,7 +14861,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{183}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13791,7 +14904,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[184]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13803,7 +14916,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[184]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13816,7 +14929,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{184}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13905,7 +15018,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[185]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13917,7 +15030,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[185]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13930,7 +15043,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{185}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13949,7 +15062,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[186]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13961,7 +15074,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[186]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13974,7 +15087,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{186}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13992,7 +15105,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[187]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14004,7 +15117,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[187]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14017,7 +15130,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{171}
+	return file_roost_proto_rawDescGZIP(), []int{187}
 }
 
 type MembersReply struct {
@@ -14030,7 +15143,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[188]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14042,7 +15155,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[188]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14055,7 +15168,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{172}
+	return file_roost_proto_rawDescGZIP(), []int{188}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -14089,7 +15202,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[189]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14101,7 +15214,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[189]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14114,7 +15227,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{173}
+	return file_roost_proto_rawDescGZIP(), []int{189}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -14190,7 +15303,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[190]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14202,7 +15315,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[190]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14215,7 +15328,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{174}
+	return file_roost_proto_rawDescGZIP(), []int{190}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -14241,7 +15354,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[191]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14253,7 +15366,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[175]
+	mi := &file_roost_proto_msgTypes[191]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14266,7 +15379,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{175}
+	return file_roost_proto_rawDescGZIP(), []int{191}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -14286,7 +15399,7 @@ type FeedRunning struct {
 
 func (x *FeedRunning) Reset() {
 	*x = FeedRunning{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[192]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14298,7 +15411,7 @@ func (x *FeedRunning) String() string {
 func (*FeedRunning) ProtoMessage() {}
 
 func (x *FeedRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[192]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14311,7 +15424,7 @@ func (x *FeedRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRunning.ProtoReflect.Descriptor instead.
 func (*FeedRunning) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{176}
+	return file_roost_proto_rawDescGZIP(), []int{192}
 }
 
 func (x *FeedRunning) GetProgress() bool {
@@ -14340,7 +15453,7 @@ type FeedRequest struct {
 
 func (x *FeedRequest) Reset() {
 	*x = FeedRequest{}
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[193]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14352,7 +15465,7 @@ func (x *FeedRequest) String() string {
 func (*FeedRequest) ProtoMessage() {}
 
 func (x *FeedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[193]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14365,7 +15478,7 @@ func (x *FeedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedRequest.ProtoReflect.Descriptor instead.
 func (*FeedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{177}
+	return file_roost_proto_rawDescGZIP(), []int{193}
 }
 
 func (x *FeedRequest) GetHello() *FeedHello {
@@ -14399,7 +15512,7 @@ type SpentBudgets struct {
 
 func (x *SpentBudgets) Reset() {
 	*x = SpentBudgets{}
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[194]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14411,7 +15524,7 @@ func (x *SpentBudgets) String() string {
 func (*SpentBudgets) ProtoMessage() {}
 
 func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[194]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14424,7 +15537,7 @@ func (x *SpentBudgets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudgets.ProtoReflect.Descriptor instead.
 func (*SpentBudgets) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{178}
+	return file_roost_proto_rawDescGZIP(), []int{194}
 }
 
 func (x *SpentBudgets) GetSpent() []*SpentBudget {
@@ -14449,7 +15562,7 @@ type SpentBudget struct {
 
 func (x *SpentBudget) Reset() {
 	*x = SpentBudget{}
-	mi := &file_roost_proto_msgTypes[179]
+	mi := &file_roost_proto_msgTypes[195]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14461,7 +15574,7 @@ func (x *SpentBudget) String() string {
 func (*SpentBudget) ProtoMessage() {}
 
 func (x *SpentBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[179]
+	mi := &file_roost_proto_msgTypes[195]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14474,7 +15587,7 @@ func (x *SpentBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpentBudget.ProtoReflect.Descriptor instead.
 func (*SpentBudget) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{179}
+	return file_roost_proto_rawDescGZIP(), []int{195}
 }
 
 func (x *SpentBudget) GetProject() string {
@@ -14528,7 +15641,7 @@ type FeedHello struct {
 
 func (x *FeedHello) Reset() {
 	*x = FeedHello{}
-	mi := &file_roost_proto_msgTypes[180]
+	mi := &file_roost_proto_msgTypes[196]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14540,7 +15653,7 @@ func (x *FeedHello) String() string {
 func (*FeedHello) ProtoMessage() {}
 
 func (x *FeedHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[180]
+	mi := &file_roost_proto_msgTypes[196]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14553,7 +15666,7 @@ func (x *FeedHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedHello.ProtoReflect.Descriptor instead.
 func (*FeedHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{180}
+	return file_roost_proto_rawDescGZIP(), []int{196}
 }
 
 func (x *FeedHello) GetAddress() string {
@@ -14572,7 +15685,7 @@ type FeedWalk struct {
 
 func (x *FeedWalk) Reset() {
 	*x = FeedWalk{}
-	mi := &file_roost_proto_msgTypes[181]
+	mi := &file_roost_proto_msgTypes[197]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14584,7 +15697,7 @@ func (x *FeedWalk) String() string {
 func (*FeedWalk) ProtoMessage() {}
 
 func (x *FeedWalk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[181]
+	mi := &file_roost_proto_msgTypes[197]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14597,7 +15710,7 @@ func (x *FeedWalk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedWalk.ProtoReflect.Descriptor instead.
 func (*FeedWalk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{181}
+	return file_roost_proto_rawDescGZIP(), []int{197}
 }
 
 func (x *FeedWalk) GetSince() int64 {
@@ -14625,7 +15738,7 @@ type FeedBatch struct {
 
 func (x *FeedBatch) Reset() {
 	*x = FeedBatch{}
-	mi := &file_roost_proto_msgTypes[182]
+	mi := &file_roost_proto_msgTypes[198]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14637,7 +15750,7 @@ func (x *FeedBatch) String() string {
 func (*FeedBatch) ProtoMessage() {}
 
 func (x *FeedBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[182]
+	mi := &file_roost_proto_msgTypes[198]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14650,7 +15763,7 @@ func (x *FeedBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedBatch.ProtoReflect.Descriptor instead.
 func (*FeedBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{182}
+	return file_roost_proto_rawDescGZIP(), []int{198}
 }
 
 func (x *FeedBatch) GetSource() []byte {
@@ -15004,11 +16117,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x05_diskB\a\n" +
 	"\x05_gpusB\r\n" +
 	"\v_walltime_sB\b\n" +
-	"\x06_nodes\"^\n" +
+	"\x06_nodes\"\x93\x01\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
-	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\xd6\x02\n" +
+	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\x123\n" +
+	"\telsewhere\x18\x04 \x01(\v2\x15.roost.wire.ResourcesR\telsewhere\"\xd6\x02\n" +
 	"\bToSchedd\x12)\n" +
 	"\x05grant\x18\x01 \x01(\v2\x11.roost.wire.GrantH\x00R\x05grant\x122\n" +
 	"\bunplaced\x18\x02 \x01(\v2\x14.roost.wire.UnplacedH\x00R\bunplaced\x123\n" +
@@ -15816,7 +16930,89 @@ const file_roost_proto_rawDesc = "" +
 	"\x04busy\x18\x02 \x01(\tR\x04busy\x12\x12\n" +
 	"\x04game\x18\x03 \x01(\bR\x04game\x12\x0e\n" +
 	"\x02by\x18\x04 \x01(\tR\x02by\"\x0e\n" +
-	"\fPresentReply\"\x0e\n" +
+	"\fPresentReply\"S\n" +
+	"\x10OfferPeerRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x03R\x04life\x12\x17\n" +
+	"\adays_ns\x18\x03 \x01(\x03R\x06daysNs\"\x8c\x01\n" +
+	"\x0eOfferPeerReply\x12\x14\n" +
+	"\x05offer\x18\x01 \x01(\fR\x05offer\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x1c\n" +
+	"\tauthority\x18\x03 \x01(\fR\tauthority\x12(\n" +
+	"\x04info\x18\x04 \x01(\v2\x14.roost.wire.PeerInfoR\x04info\"\xc4\x01\n" +
+	"\tPeerOffer\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x18\n" +
+	"\aexpires\x18\x06 \x01(\x03R\aexpires\x12)\n" +
+	"\x10authority_digest\x18\a \x01(\fR\x0fauthorityDigest\"J\n" +
+	"\x12AcceptOfferRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x1c\n" +
+	"\tauthority\x18\x02 \x01(\fR\tauthority\"n\n" +
+	"\x10AcceptOfferReply\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x1c\n" +
+	"\tauthority\x18\x03 \x01(\fR\tauthority\x12\x14\n" +
+	"\x05until\x18\x04 \x01(\x03R\x05until\"\x97\x01\n" +
+	"\x0fSaveHostRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x0e\n" +
+	"\x02as\x18\x03 \x01(\tR\x02as\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x1c\n" +
+	"\tauthority\x18\x05 \x01(\fR\tauthority\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05until\"\x12\n" +
+	"\x10ListPeersRequest\"6\n" +
+	"\bPeerList\x12*\n" +
+	"\x05peers\x18\x01 \x03(\v2\x14.roost.wire.PeerInfoR\x05peers\"\x95\x03\n" +
+	"\bPeerInfo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\bR\x04host\x12\x12\n" +
+	"\x04pool\x18\x03 \x01(\tR\x04pool\x12\x0e\n" +
+	"\x02as\x18\x04 \x01(\tR\x02as\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12 \n" +
+	"\vfingerprint\x18\x06 \x01(\tR\vfingerprint\x12\x12\n" +
+	"\x04made\x18\a \x01(\x03R\x04made\x12\x18\n" +
+	"\aexpires\x18\b \x01(\x03R\aexpires\x12\x1a\n" +
+	"\baccepted\x18\t \x01(\x03R\baccepted\x12\x14\n" +
+	"\x05until\x18\n" +
+	" \x01(\x03R\x05until\x12\x18\n" +
+	"\arevoked\x18\v \x01(\x03R\arevoked\x12\x16\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\x12#\n" +
+	"\raccepted_from\x18\r \x01(\tR\facceptedFrom\x121\n" +
+	"\aschedds\x18\x0e \x03(\v2\x17.roost.wire.GuestScheddR\aschedds\x12\x17\n" +
+	"\adays_ns\x18\x0f \x01(\x03R\x06daysNs\"O\n" +
+	"\vGuestSchedd\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aexpires\x18\x02 \x01(\x03R\aexpires\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\"?\n" +
+	"\x11RevokePeerRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"A\n" +
+	"\x11VouchGuestRequest\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\fR\arequest\"\xa7\x01\n" +
+	"\x0fVouchGuestReply\x12\x18\n" +
+	"\avoucher\x18\x01 \x01(\fR\avoucher\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1c\n" +
+	"\tauthority\x18\x04 \x01(\fR\tauthority\x12\x0e\n" +
+	"\x02as\x18\x05 \x01(\tR\x02as\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05until\"f\n" +
+	"\fGuestVoucher\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\fR\x04host\x12\x16\n" +
+	"\x06schedd\x18\x02 \x01(\tR\x06schedd\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x18\n" +
+	"\aexpires\x18\x04 \x01(\x03R\aexpires\"w\n" +
+	"\x13CertifyGuestRequest\x12\x0e\n" +
+	"\x02as\x18\x01 \x01(\tR\x02as\x12\x18\n" +
+	"\avoucher\x18\x02 \x01(\fR\avoucher\x12\x1c\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\"W\n" +
+	"\x11CertifyGuestReply\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12 \n" +
+	"\vnegotiators\x18\x02 \x03(\tR\vnegotiators\"\x0e\n" +
 	"\fGreetRequest\"2\n" +
 	"\n" +
 	"GreetReply\x12\x12\n" +
@@ -16051,7 +17247,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
 	"\x06Resume\x12\x19.roost.wire.ResumeRequest\x1a\x16.roost.wire.OwnerReply\x126\n" +
 	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReply\x12?\n" +
-	"\aPresent\x12\x1a.roost.wire.PresentRequest\x1a\x18.roost.wire.PresentReply2\x95\x05\n" +
+	"\aPresent\x12\x1a.roost.wire.PresentRequest\x1a\x18.roost.wire.PresentReply2\x86\t\n" +
 	"\tAuthority\x129\n" +
 	"\x05Greet\x12\x18.roost.wire.GreetRequest\x1a\x16.roost.wire.GreetReply\x126\n" +
 	"\x04Join\x12\x17.roost.wire.JoinRequest\x1a\x15.roost.wire.JoinReply\x129\n" +
@@ -16062,7 +17258,16 @@ const file_roost_proto_rawDesc = "" +
 	"\tMakeToken\x12\x1c.roost.wire.MakeTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12K\n" +
 	"\vRemoveToken\x12\x1e.roost.wire.RemoveTokenRequest\x1a\x1c.roost.wire.RemoveTokenReply\x12?\n" +
 	"\aMembers\x12\x1a.roost.wire.MembersRequest\x1a\x18.roost.wire.MembersReply\x12<\n" +
-	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply2\xb6\x01\n" +
+	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReply\x12K\n" +
+	"\vAcceptOffer\x12\x1e.roost.wire.AcceptOfferRequest\x1a\x1c.roost.wire.AcceptOfferReply\x12H\n" +
+	"\n" +
+	"VouchGuest\x12\x1d.roost.wire.VouchGuestRequest\x1a\x1b.roost.wire.VouchGuestReply\x12N\n" +
+	"\fCertifyGuest\x12\x1f.roost.wire.CertifyGuestRequest\x1a\x1d.roost.wire.CertifyGuestReply\x12E\n" +
+	"\tOfferPeer\x12\x1c.roost.wire.OfferPeerRequest\x1a\x1a.roost.wire.OfferPeerReply\x12=\n" +
+	"\bSaveHost\x12\x1b.roost.wire.SaveHostRequest\x1a\x14.roost.wire.PeerInfo\x12?\n" +
+	"\tListPeers\x12\x1c.roost.wire.ListPeersRequest\x1a\x14.roost.wire.PeerList\x12A\n" +
+	"\n" +
+	"RevokePeer\x12\x1d.roost.wire.RevokePeerRequest\x1a\x14.roost.wire.PeerInfo2\xb6\x01\n" +
 	"\x04Feed\x12:\n" +
 	"\x04Pull\x12\x17.roost.wire.FeedRequest\x1a\x15.roost.wire.FeedBatch(\x010\x01\x125\n" +
 	"\x04Walk\x12\x14.roost.wire.FeedWalk\x1a\x15.roost.wire.FeedBatch0\x01\x12;\n" +
@@ -16085,7 +17290,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 187)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 203)
 var file_roost_proto_goTypes = []any{
 	(HealthState)(0),                        // 0: roost.wire.HealthState
 	(RequestUpdate_Counting)(0),             // 1: roost.wire.RequestUpdate.Counting
@@ -16249,118 +17454,134 @@ var file_roost_proto_goTypes = []any{
 	(*MineReply)(nil),                       // 159: roost.wire.MineReply
 	(*PresentRequest)(nil),                  // 160: roost.wire.PresentRequest
 	(*PresentReply)(nil),                    // 161: roost.wire.PresentReply
-	(*GreetRequest)(nil),                    // 162: roost.wire.GreetRequest
-	(*GreetReply)(nil),                      // 163: roost.wire.GreetReply
-	(*JoinRequest)(nil),                     // 164: roost.wire.JoinRequest
-	(*JoinReply)(nil),                       // 165: roost.wire.JoinReply
-	(*RenewRequest)(nil),                    // 166: roost.wire.RenewRequest
-	(*RenewReply)(nil),                      // 167: roost.wire.RenewReply
-	(*LeaveRequest)(nil),                    // 168: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),                      // 169: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),                  // 170: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),                    // 171: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),                // 172: roost.wire.MakeTokenRequest
-	(*PilotTokenRequest)(nil),               // 173: roost.wire.PilotTokenRequest
-	(*MakeTokenReply)(nil),                  // 174: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),                       // 175: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),              // 176: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),                // 177: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),                  // 178: roost.wire.MembersRequest
-	(*MembersReply)(nil),                    // 179: roost.wire.MembersReply
-	(*MemberInfo)(nil),                      // 180: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),                   // 181: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),                     // 182: roost.wire.RevokeReply
-	(*FeedRunning)(nil),                     // 183: roost.wire.FeedRunning
-	(*FeedRequest)(nil),                     // 184: roost.wire.FeedRequest
-	(*SpentBudgets)(nil),                    // 185: roost.wire.SpentBudgets
-	(*SpentBudget)(nil),                     // 186: roost.wire.SpentBudget
-	(*FeedHello)(nil),                       // 187: roost.wire.FeedHello
-	(*FeedWalk)(nil),                        // 188: roost.wire.FeedWalk
-	(*FeedBatch)(nil),                       // 189: roost.wire.FeedBatch
-	nil,                                     // 190: roost.wire.AdUpdate.PrivateEntry
-	nil,                                     // 191: roost.wire.AdDelta.PrivateEntry
-	nil,                                     // 192: roost.wire.Extent.WordsEntry
-	nil,                                     // 193: roost.wire.Extent.OthersEntry
-	(*scheddapi.WatchRequest)(nil),          // 194: roost.wire.WatchRequest
-	(*scheddapi.ShellInput)(nil),            // 195: roost.wire.ShellInput
-	(*scheddapi.LogsRequest)(nil),           // 196: roost.wire.LogsRequest
-	(*scheddapi.SubmitRequest)(nil),         // 197: roost.wire.SubmitRequest
-	(*scheddapi.ActRequest)(nil),            // 198: roost.wire.ActRequest
-	(*scheddapi.QueryRequest)(nil),          // 199: roost.wire.QueryRequest
-	(*scheddapi.Resources)(nil),             // 200: roost.wire.Resources
-	(*scheddapi.Explanation)(nil),           // 201: roost.wire.Explanation
-	(*scheddapi.AttemptRef)(nil),            // 202: roost.wire.AttemptRef
-	(scheddapi.Cause)(0),                    // 203: roost.wire.Cause
-	(*scheddapi.CheckResult)(nil),           // 204: roost.wire.CheckResult
-	(*scheddapi.Placed)(nil),                // 205: roost.wire.Placed
-	(*scheddapi.PreemptionParty)(nil),       // 206: roost.wire.PreemptionParty
-	(*scheddapi.ExitStatus)(nil),            // 207: roost.wire.ExitStatus
-	(*scheddapi.UsageWindow)(nil),           // 208: roost.wire.UsageWindow
-	(*scheddapi.TaskUsage)(nil),             // 209: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 210: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 211: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 212: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 213: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 214: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 215: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 216: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 217: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 218: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 219: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 220: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 221: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 222: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 223: roost.wire.LoginRequest
-	(*scheddapi.PilotTokenQuery)(nil),       // 224: roost.wire.PilotTokenQuery
-	(*scheddapi.LoginsRequest)(nil),         // 225: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 226: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 227: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 228: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 229: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 230: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 231: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 232: roost.wire.FlowNodesRequest
-	(*scheddapi.ReachOutput)(nil),           // 233: roost.wire.ReachOutput
-	(*scheddapi.SubmitReply)(nil),           // 234: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 235: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 236: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 237: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 238: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 239: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 240: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 241: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 242: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 243: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 244: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 245: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 246: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 247: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 248: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 249: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 250: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 251: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 252: roost.wire.LoginReply
-	(*scheddapi.PilotTokenReply)(nil),       // 253: roost.wire.PilotTokenReply
-	(*scheddapi.LoginsReply)(nil),           // 254: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 255: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 256: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 257: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 258: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 259: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 260: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 261: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 262: roost.wire.WaitSummary
-	(*scheddapi.ReachCall)(nil),             // 263: roost.wire.ReachCall
+	(*OfferPeerRequest)(nil),                // 162: roost.wire.OfferPeerRequest
+	(*OfferPeerReply)(nil),                  // 163: roost.wire.OfferPeerReply
+	(*PeerOffer)(nil),                       // 164: roost.wire.PeerOffer
+	(*AcceptOfferRequest)(nil),              // 165: roost.wire.AcceptOfferRequest
+	(*AcceptOfferReply)(nil),                // 166: roost.wire.AcceptOfferReply
+	(*SaveHostRequest)(nil),                 // 167: roost.wire.SaveHostRequest
+	(*ListPeersRequest)(nil),                // 168: roost.wire.ListPeersRequest
+	(*PeerList)(nil),                        // 169: roost.wire.PeerList
+	(*PeerInfo)(nil),                        // 170: roost.wire.PeerInfo
+	(*GuestSchedd)(nil),                     // 171: roost.wire.GuestSchedd
+	(*RevokePeerRequest)(nil),               // 172: roost.wire.RevokePeerRequest
+	(*VouchGuestRequest)(nil),               // 173: roost.wire.VouchGuestRequest
+	(*VouchGuestReply)(nil),                 // 174: roost.wire.VouchGuestReply
+	(*GuestVoucher)(nil),                    // 175: roost.wire.GuestVoucher
+	(*CertifyGuestRequest)(nil),             // 176: roost.wire.CertifyGuestRequest
+	(*CertifyGuestReply)(nil),               // 177: roost.wire.CertifyGuestReply
+	(*GreetRequest)(nil),                    // 178: roost.wire.GreetRequest
+	(*GreetReply)(nil),                      // 179: roost.wire.GreetReply
+	(*JoinRequest)(nil),                     // 180: roost.wire.JoinRequest
+	(*JoinReply)(nil),                       // 181: roost.wire.JoinReply
+	(*RenewRequest)(nil),                    // 182: roost.wire.RenewRequest
+	(*RenewReply)(nil),                      // 183: roost.wire.RenewReply
+	(*LeaveRequest)(nil),                    // 184: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),                      // 185: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),                  // 186: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),                    // 187: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),                // 188: roost.wire.MakeTokenRequest
+	(*PilotTokenRequest)(nil),               // 189: roost.wire.PilotTokenRequest
+	(*MakeTokenReply)(nil),                  // 190: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),                       // 191: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),              // 192: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),                // 193: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),                  // 194: roost.wire.MembersRequest
+	(*MembersReply)(nil),                    // 195: roost.wire.MembersReply
+	(*MemberInfo)(nil),                      // 196: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),                   // 197: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),                     // 198: roost.wire.RevokeReply
+	(*FeedRunning)(nil),                     // 199: roost.wire.FeedRunning
+	(*FeedRequest)(nil),                     // 200: roost.wire.FeedRequest
+	(*SpentBudgets)(nil),                    // 201: roost.wire.SpentBudgets
+	(*SpentBudget)(nil),                     // 202: roost.wire.SpentBudget
+	(*FeedHello)(nil),                       // 203: roost.wire.FeedHello
+	(*FeedWalk)(nil),                        // 204: roost.wire.FeedWalk
+	(*FeedBatch)(nil),                       // 205: roost.wire.FeedBatch
+	nil,                                     // 206: roost.wire.AdUpdate.PrivateEntry
+	nil,                                     // 207: roost.wire.AdDelta.PrivateEntry
+	nil,                                     // 208: roost.wire.Extent.WordsEntry
+	nil,                                     // 209: roost.wire.Extent.OthersEntry
+	(*scheddapi.WatchRequest)(nil),          // 210: roost.wire.WatchRequest
+	(*scheddapi.ShellInput)(nil),            // 211: roost.wire.ShellInput
+	(*scheddapi.LogsRequest)(nil),           // 212: roost.wire.LogsRequest
+	(*scheddapi.SubmitRequest)(nil),         // 213: roost.wire.SubmitRequest
+	(*scheddapi.ActRequest)(nil),            // 214: roost.wire.ActRequest
+	(*scheddapi.QueryRequest)(nil),          // 215: roost.wire.QueryRequest
+	(*scheddapi.Resources)(nil),             // 216: roost.wire.Resources
+	(*scheddapi.Explanation)(nil),           // 217: roost.wire.Explanation
+	(*scheddapi.AttemptRef)(nil),            // 218: roost.wire.AttemptRef
+	(scheddapi.Cause)(0),                    // 219: roost.wire.Cause
+	(*scheddapi.CheckResult)(nil),           // 220: roost.wire.CheckResult
+	(*scheddapi.Placed)(nil),                // 221: roost.wire.Placed
+	(*scheddapi.PreemptionParty)(nil),       // 222: roost.wire.PreemptionParty
+	(*scheddapi.ExitStatus)(nil),            // 223: roost.wire.ExitStatus
+	(*scheddapi.UsageWindow)(nil),           // 224: roost.wire.UsageWindow
+	(*scheddapi.TaskUsage)(nil),             // 225: roost.wire.TaskUsage
+	(*scheddapi.SubmitPart)(nil),            // 226: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 227: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 228: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 229: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 230: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 231: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 232: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 233: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 234: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 235: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 236: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 237: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 238: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 239: roost.wire.LoginRequest
+	(*scheddapi.PilotTokenQuery)(nil),       // 240: roost.wire.PilotTokenQuery
+	(*scheddapi.LoginsRequest)(nil),         // 241: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 242: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 243: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 244: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 245: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 246: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 247: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 248: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 249: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 250: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 251: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 252: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 253: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 254: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 255: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 256: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 257: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 258: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 259: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 260: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 261: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 262: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 263: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 264: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 265: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 266: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 267: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 268: roost.wire.LoginReply
+	(*scheddapi.PilotTokenReply)(nil),       // 269: roost.wire.PilotTokenReply
+	(*scheddapi.LoginsReply)(nil),           // 270: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 271: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 272: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 273: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 274: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 275: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 276: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 277: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 278: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 279: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
-	194, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
-	195, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
-	196, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
-	197, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
-	198, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
-	199, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	190, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	191, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	210, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
+	211, // 1: roost.wire.NeighbourShell.input:type_name -> roost.wire.ShellInput
+	212, // 2: roost.wire.NeighbourLogs.request:type_name -> roost.wire.LogsRequest
+	213, // 3: roost.wire.NeighbourSubmit.request:type_name -> roost.wire.SubmitRequest
+	214, // 4: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	215, // 5: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	206, // 6: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	207, // 7: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	21,  // 8: roost.wire.SecretsRequest.secrets:type_name -> roost.wire.SecretText
 	21,  // 9: roost.wire.SecretsReply.secrets:type_name -> roost.wire.SecretText
 	24,  // 10: roost.wire.SealingKeys.keys:type_name -> roost.wire.SealingKey
@@ -16375,12 +17596,12 @@ var file_roost_proto_depIdxs = []int32{
 	28,  // 19: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
 	29,  // 20: roost.wire.FromSchedd.policy_seen:type_name -> roost.wire.PolicySeen
 	31,  // 21: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	200, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	216, // 22: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	1,   // 23: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
 	33,  // 24: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 25: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	200, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	200, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	216, // 26: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	216, // 27: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
 	37,  // 28: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	44,  // 29: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
 	43,  // 30: roost.wire.Policy.groups:type_name -> roost.wire.Names
@@ -16396,376 +17617,394 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 40: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	45,  // 41: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	45,  // 42: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	192, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	193, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	200, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	53,  // 46: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	54,  // 47: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	52,  // 48: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	39,  // 49: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	40,  // 50: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	50,  // 51: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	49,  // 52: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	51,  // 53: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	200, // 54: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	201, // 55: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	57,  // 56: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	62,  // 57: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	72,  // 58: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	73,  // 59: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	75,  // 60: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	114, // 61: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	115, // 62: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	116, // 63: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	117, // 64: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	76,  // 65: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	77,  // 66: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	78,  // 67: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	79,  // 68: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	80,  // 69: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	83,  // 70: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	81,  // 71: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	82,  // 72: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
-	71,  // 73: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
-	94,  // 74: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
-	70,  // 75: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
-	68,  // 76: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
-	67,  // 77: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
-	202, // 78: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
-	202, // 79: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
-	200, // 80: roost.wire.Resize.resources:type_name -> roost.wire.Resources
-	202, // 81: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
-	200, // 82: roost.wire.Resized.resources:type_name -> roost.wire.Resources
-	202, // 83: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
-	21,  // 84: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
-	202, // 85: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
-	200, // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	74,  // 87: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
-	202, // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	84,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	202, // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	202, // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	202, // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	202, // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	202, // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	202, // 95: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	202, // 96: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
-	202, // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	99,  // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	97,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	90,  // 101: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
-	88,  // 102: roost.wire.Program.container:type_name -> roost.wire.Container
-	87,  // 103: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
-	86,  // 104: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
-	85,  // 105: roost.wire.Program.slurm:type_name -> roost.wire.SlurmProgram
-	89,  // 106: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
-	96,  // 107: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
-	93,  // 108: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
-	95,  // 109: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
-	91,  // 110: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
-	202, // 111: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
-	202, // 112: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 113: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
-	3,   // 114: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
-	4,   // 115: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 116: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	202, // 117: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	202, // 118: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	104, // 119: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
-	5,   // 120: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
-	106, // 121: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
-	109, // 122: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
-	109, // 123: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
-	109, // 124: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
-	202, // 125: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	203, // 126: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	202, // 127: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	122, // 128: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	126, // 129: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	128, // 130: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	129, // 131: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	133, // 132: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	134, // 133: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	127, // 134: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	130, // 135: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	131, // 136: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	124, // 137: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	125, // 138: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	120, // 139: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
-	121, // 140: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	69,  // 141: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
-	92,  // 142: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
-	119, // 143: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
-	202, // 144: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
-	202, // 145: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 146: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
-	204, // 147: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
-	202, // 148: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	123, // 149: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	200, // 150: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	202, // 151: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	129, // 152: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	205, // 153: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	21,  // 154: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
-	205, // 155: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	202, // 156: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	205, // 157: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	206, // 158: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
-	202, // 159: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	202, // 160: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	202, // 161: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	207, // 162: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	135, // 163: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	130, // 164: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	208, // 165: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
-	202, // 166: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	99,  // 167: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	132, // 168: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	202, // 169: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	209, // 170: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	208, // 171: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	202, // 172: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	135, // 173: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	137, // 174: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	202, // 175: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
-	137, // 176: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
-	139, // 177: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
-	141, // 178: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
-	135, // 179: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
-	140, // 180: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
-	143, // 181: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
-	144, // 182: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
-	145, // 183: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
-	140, // 184: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
-	202, // 185: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	202, // 186: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	150, // 187: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	151, // 188: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 189: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	154, // 190: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	153, // 191: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	151, // 192: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	149, // 193: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	152, // 194: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	175, // 195: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	175, // 196: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	175, // 197: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	180, // 198: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	187, // 199: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	185, // 200: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	186, // 201: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	197, // 202: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	210, // 203: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	211, // 204: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	199, // 205: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	198, // 206: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	194, // 207: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	196, // 208: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	212, // 209: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	213, // 210: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	214, // 211: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	215, // 212: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	195, // 213: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	216, // 214: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	217, // 215: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	218, // 216: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	219, // 217: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	220, // 218: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	221, // 219: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	222, // 220: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	223, // 221: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	224, // 222: roost.wire.Schedd.PilotToken:input_type -> roost.wire.PilotTokenQuery
-	225, // 223: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	226, // 224: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	227, // 225: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	228, // 226: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	229, // 227: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	229, // 228: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	230, // 229: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	231, // 230: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	232, // 231: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 232: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	212, // 233: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	213, // 234: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 235: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 236: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 237: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 238: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 239: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 240: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 241: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 242: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 243: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	214, // 244: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	227, // 245: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 246: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 247: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	216, // 248: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	217, // 249: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 250: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 251: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 252: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 253: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 254: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 255: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 256: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 257: roost.wire.Relay.Listen:input_type -> roost.wire.RelayListen
-	65,  // 258: roost.wire.Relay.Accept:input_type -> roost.wire.RelayBytes
-	65,  // 259: roost.wire.Relay.Dial:input_type -> roost.wire.RelayBytes
-	66,  // 260: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	136, // 261: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	147, // 262: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	148, // 263: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	100, // 264: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	136, // 265: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	195, // 266: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	233, // 267: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	229, // 268: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	138, // 269: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
-	136, // 270: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	100, // 271: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	100, // 272: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	110, // 273: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	109, // 274: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	111, // 275: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	229, // 276: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	229, // 277: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	228, // 278: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	229, // 279: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	229, // 280: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	107, // 281: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	230, // 282: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	231, // 283: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	103, // 284: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	152, // 285: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	155, // 286: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	156, // 287: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	158, // 288: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	160, // 289: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	162, // 290: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	164, // 291: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	166, // 292: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	168, // 293: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	170, // 294: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	173, // 295: roost.wire.Authority.MakePilotToken:input_type -> roost.wire.PilotTokenRequest
-	172, // 296: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	176, // 297: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	178, // 298: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	181, // 299: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	184, // 300: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	188, // 301: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	183, // 302: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	219, // 303: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	220, // 304: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	234, // 305: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	234, // 306: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	235, // 307: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	236, // 308: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	237, // 309: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	238, // 310: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	239, // 311: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	240, // 312: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	241, // 313: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	242, // 314: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	243, // 315: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	244, // 316: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	245, // 317: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	246, // 318: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	247, // 319: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	248, // 320: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	249, // 321: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	250, // 322: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	251, // 323: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	252, // 324: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	253, // 325: roost.wire.Schedd.PilotToken:output_type -> roost.wire.PilotTokenReply
-	254, // 326: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	255, // 327: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	256, // 328: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	257, // 329: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	258, // 330: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	257, // 331: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	259, // 332: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	260, // 333: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	261, // 334: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	236, // 335: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	240, // 336: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	241, // 337: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	237, // 338: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	234, // 339: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	239, // 340: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	238, // 341: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	244, // 342: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	262, // 343: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 344: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 345: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 346: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	242, // 347: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	256, // 348: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 349: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 350: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	245, // 351: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	246, // 352: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 353: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 354: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 355: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 356: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 357: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 358: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 359: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	64,  // 360: roost.wire.Relay.Listen:output_type -> roost.wire.RelayCall
-	65,  // 361: roost.wire.Relay.Accept:output_type -> roost.wire.RelayBytes
-	65,  // 362: roost.wire.Relay.Dial:output_type -> roost.wire.RelayBytes
-	118, // 363: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	146, // 364: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	136, // 365: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	239, // 366: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	136, // 367: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	146, // 368: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	244, // 369: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	263, // 370: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	228, // 371: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	142, // 372: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
-	146, // 373: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	136, // 374: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	113, // 375: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	146, // 376: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	110, // 377: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	112, // 378: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	108, // 379: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	228, // 380: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	257, // 381: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	258, // 382: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	257, // 383: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	107, // 384: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	259, // 385: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	260, // 386: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	105, // 387: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	149, // 388: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	157, // 389: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	157, // 390: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	159, // 391: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	161, // 392: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	163, // 393: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	165, // 394: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	167, // 395: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	169, // 396: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	171, // 397: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	174, // 398: roost.wire.Authority.MakePilotToken:output_type -> roost.wire.MakeTokenReply
-	174, // 399: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	177, // 400: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	179, // 401: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	182, // 402: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	189, // 403: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	189, // 404: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	189, // 405: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	248, // 406: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	249, // 407: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	305, // [305:408] is the sub-list for method output_type
-	202, // [202:305] is the sub-list for method input_type
-	202, // [202:202] is the sub-list for extension type_name
-	202, // [202:202] is the sub-list for extension extendee
-	0,   // [0:202] is the sub-list for field type_name
+	208, // 43: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	209, // 44: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	216, // 45: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	216, // 46: roost.wire.Usage.elsewhere:type_name -> roost.wire.Resources
+	53,  // 47: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	54,  // 48: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	52,  // 49: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	39,  // 50: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	40,  // 51: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	50,  // 52: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	49,  // 53: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	51,  // 54: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	216, // 55: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	217, // 56: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	57,  // 57: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	62,  // 58: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	72,  // 59: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	73,  // 60: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	75,  // 61: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	114, // 62: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	115, // 63: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	116, // 64: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	117, // 65: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	76,  // 66: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	77,  // 67: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	78,  // 68: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	79,  // 69: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	80,  // 70: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	83,  // 71: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	81,  // 72: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	82,  // 73: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	71,  // 74: roost.wire.ToStartd.hold_checks:type_name -> roost.wire.HoldChecks
+	94,  // 75: roost.wire.ToStartd.name_right:type_name -> roost.wire.RenewNameRight
+	70,  // 76: roost.wire.ToStartd.secrets:type_name -> roost.wire.PlaceSecrets
+	68,  // 77: roost.wire.ToStartd.resize:type_name -> roost.wire.Resize
+	67,  // 78: roost.wire.ToStartd.fetch_content:type_name -> roost.wire.FetchContent
+	218, // 79: roost.wire.FetchContent.attempt:type_name -> roost.wire.AttemptRef
+	218, // 80: roost.wire.Resize.attempt:type_name -> roost.wire.AttemptRef
+	216, // 81: roost.wire.Resize.resources:type_name -> roost.wire.Resources
+	218, // 82: roost.wire.Resized.attempt:type_name -> roost.wire.AttemptRef
+	216, // 83: roost.wire.Resized.resources:type_name -> roost.wire.Resources
+	218, // 84: roost.wire.PlaceSecrets.attempt:type_name -> roost.wire.AttemptRef
+	21,  // 85: roost.wire.PlaceSecrets.secrets:type_name -> roost.wire.SecretText
+	218, // 86: roost.wire.HoldChecks.attempt:type_name -> roost.wire.AttemptRef
+	216, // 87: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	74,  // 88: roost.wire.ClaimRequest.ports:type_name -> roost.wire.PortRequest
+	218, // 89: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	84,  // 90: roost.wire.Activate.program:type_name -> roost.wire.Program
+	218, // 91: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	218, // 92: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	218, // 93: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	218, // 94: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	218, // 95: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	218, // 96: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	218, // 97: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	218, // 98: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 99: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	99,  // 100: roost.wire.Program.restore:type_name -> roost.wire.Image
+	97,  // 101: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	90,  // 102: roost.wire.Program.service:type_name -> roost.wire.ServiceProgram
+	88,  // 103: roost.wire.Program.container:type_name -> roost.wire.Container
+	87,  // 104: roost.wire.Program.packages:type_name -> roost.wire.PackageMount
+	86,  // 105: roost.wire.Program.mpi:type_name -> roost.wire.MpiRanks
+	85,  // 106: roost.wire.Program.slurm:type_name -> roost.wire.SlurmProgram
+	89,  // 107: roost.wire.Container.mounts:type_name -> roost.wire.ContainerMount
+	96,  // 108: roost.wire.ServiceProgram.checks:type_name -> roost.wire.HealthCheck
+	93,  // 109: roost.wire.ServiceProgram.name_right:type_name -> roost.wire.NameRight
+	95,  // 110: roost.wire.ServiceProgram.logs:type_name -> roost.wire.LogBounds
+	91,  // 111: roost.wire.ServiceProgram.metric:type_name -> roost.wire.MetricSource
+	218, // 112: roost.wire.TaskMetric.attempt:type_name -> roost.wire.AttemptRef
+	218, // 113: roost.wire.RenewNameRight.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 114: roost.wire.RenewNameRight.right:type_name -> roost.wire.NameRight
+	3,   // 115: roost.wire.HealthCheck.kind:type_name -> roost.wire.HealthCheck.Kind
+	4,   // 116: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 117: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	218, // 118: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	218, // 119: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	104, // 120: roost.wire.ChunkPlanRequest.results:type_name -> roost.wire.ChunkResult
+	5,   // 121: roost.wire.ChunkResult.outcome:type_name -> roost.wire.ChunkResult.Outcome
+	106, // 122: roost.wire.ChunkPlan.sources:type_name -> roost.wire.ChunkSource
+	109, // 123: roost.wire.UserFilePart.file:type_name -> roost.wire.UserFile
+	109, // 124: roost.wire.RetainFilesRequest.files:type_name -> roost.wire.UserFile
+	109, // 125: roost.wire.RetainFilesReply.missing:type_name -> roost.wire.UserFile
+	218, // 126: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	219, // 127: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	218, // 128: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	122, // 129: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	126, // 130: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	128, // 131: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	129, // 132: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	133, // 133: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	134, // 134: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	127, // 135: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	130, // 136: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	131, // 137: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	124, // 138: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	125, // 139: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	120, // 140: roost.wire.FromStartd.health:type_name -> roost.wire.TaskHealth
+	121, // 141: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	69,  // 142: roost.wire.FromStartd.resized:type_name -> roost.wire.Resized
+	92,  // 143: roost.wire.FromStartd.metric:type_name -> roost.wire.TaskMetric
+	119, // 144: roost.wire.FromStartd.container:type_name -> roost.wire.ContainerProgress
+	218, // 145: roost.wire.ContainerProgress.attempt:type_name -> roost.wire.AttemptRef
+	218, // 146: roost.wire.TaskHealth.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 147: roost.wire.TaskHealth.state:type_name -> roost.wire.HealthState
+	220, // 148: roost.wire.TaskHealth.checks:type_name -> roost.wire.CheckResult
+	218, // 149: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	123, // 150: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	216, // 151: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	218, // 152: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	129, // 153: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	221, // 154: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	21,  // 155: roost.wire.ClaimState.secrets:type_name -> roost.wire.SecretText
+	221, // 156: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	218, // 157: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	221, // 158: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	222, // 159: roost.wire.ClaimReply.displaced:type_name -> roost.wire.PreemptionParty
+	218, // 160: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	218, // 161: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	218, // 162: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	223, // 163: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	135, // 164: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	130, // 165: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	224, // 166: roost.wire.Exited.windows:type_name -> roost.wire.UsageWindow
+	218, // 167: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 168: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	132, // 169: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	218, // 170: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	225, // 171: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	224, // 172: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
+	218, // 173: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	135, // 174: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	137, // 175: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	218, // 176: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
+	137, // 177: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
+	139, // 178: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
+	141, // 179: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
+	135, // 180: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
+	140, // 181: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
+	143, // 182: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
+	144, // 183: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
+	145, // 184: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
+	140, // 185: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
+	218, // 186: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	218, // 187: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	150, // 188: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	151, // 189: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 190: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	154, // 191: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	153, // 192: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	151, // 193: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	149, // 194: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	152, // 195: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	170, // 196: roost.wire.OfferPeerReply.info:type_name -> roost.wire.PeerInfo
+	170, // 197: roost.wire.PeerList.peers:type_name -> roost.wire.PeerInfo
+	171, // 198: roost.wire.PeerInfo.schedds:type_name -> roost.wire.GuestSchedd
+	191, // 199: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	191, // 200: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	191, // 201: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	196, // 202: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	203, // 203: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	201, // 204: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	202, // 205: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	213, // 206: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	226, // 207: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	227, // 208: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	215, // 209: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	214, // 210: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	210, // 211: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	212, // 212: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	228, // 213: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	229, // 214: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	230, // 215: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	231, // 216: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	211, // 217: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	232, // 218: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	233, // 219: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	234, // 220: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	235, // 221: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	236, // 222: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	237, // 223: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	238, // 224: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	239, // 225: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	240, // 226: roost.wire.Schedd.PilotToken:input_type -> roost.wire.PilotTokenQuery
+	241, // 227: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	242, // 228: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	243, // 229: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	244, // 230: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	245, // 231: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	245, // 232: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	246, // 233: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	247, // 234: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	248, // 235: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 236: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	228, // 237: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	229, // 238: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 239: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 240: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 241: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 242: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 243: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 244: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 245: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 246: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 247: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	230, // 248: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	243, // 249: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 250: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 251: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	232, // 252: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	233, // 253: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 254: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 255: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 256: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 257: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 258: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 259: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 260: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 261: roost.wire.Relay.Listen:input_type -> roost.wire.RelayListen
+	65,  // 262: roost.wire.Relay.Accept:input_type -> roost.wire.RelayBytes
+	65,  // 263: roost.wire.Relay.Dial:input_type -> roost.wire.RelayBytes
+	66,  // 264: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	136, // 265: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	147, // 266: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	148, // 267: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	100, // 268: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	136, // 269: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	211, // 270: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	249, // 271: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	245, // 272: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	138, // 273: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
+	136, // 274: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	100, // 275: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	100, // 276: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	110, // 277: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	109, // 278: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	111, // 279: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	245, // 280: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	245, // 281: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	244, // 282: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	245, // 283: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	245, // 284: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	107, // 285: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	246, // 286: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	247, // 287: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	103, // 288: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	152, // 289: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	155, // 290: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	156, // 291: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	158, // 292: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	160, // 293: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	178, // 294: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	180, // 295: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	182, // 296: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	184, // 297: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	186, // 298: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	189, // 299: roost.wire.Authority.MakePilotToken:input_type -> roost.wire.PilotTokenRequest
+	188, // 300: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	192, // 301: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	194, // 302: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	197, // 303: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	165, // 304: roost.wire.Authority.AcceptOffer:input_type -> roost.wire.AcceptOfferRequest
+	173, // 305: roost.wire.Authority.VouchGuest:input_type -> roost.wire.VouchGuestRequest
+	176, // 306: roost.wire.Authority.CertifyGuest:input_type -> roost.wire.CertifyGuestRequest
+	162, // 307: roost.wire.Authority.OfferPeer:input_type -> roost.wire.OfferPeerRequest
+	167, // 308: roost.wire.Authority.SaveHost:input_type -> roost.wire.SaveHostRequest
+	168, // 309: roost.wire.Authority.ListPeers:input_type -> roost.wire.ListPeersRequest
+	172, // 310: roost.wire.Authority.RevokePeer:input_type -> roost.wire.RevokePeerRequest
+	200, // 311: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	204, // 312: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	199, // 313: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	235, // 314: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	236, // 315: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	250, // 316: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	250, // 317: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	251, // 318: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	252, // 319: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	253, // 320: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	254, // 321: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	255, // 322: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	256, // 323: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	257, // 324: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	258, // 325: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	259, // 326: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	260, // 327: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	261, // 328: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	262, // 329: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	263, // 330: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	264, // 331: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	265, // 332: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	266, // 333: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	267, // 334: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	268, // 335: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	269, // 336: roost.wire.Schedd.PilotToken:output_type -> roost.wire.PilotTokenReply
+	270, // 337: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	271, // 338: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	272, // 339: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	273, // 340: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	274, // 341: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	273, // 342: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	275, // 343: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	276, // 344: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	277, // 345: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	252, // 346: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	256, // 347: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	257, // 348: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	253, // 349: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	250, // 350: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	255, // 351: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	254, // 352: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	260, // 353: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	278, // 354: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 355: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 356: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 357: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	258, // 358: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	272, // 359: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 360: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 361: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	261, // 362: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	262, // 363: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 364: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 365: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 366: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 367: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 368: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 369: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 370: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	64,  // 371: roost.wire.Relay.Listen:output_type -> roost.wire.RelayCall
+	65,  // 372: roost.wire.Relay.Accept:output_type -> roost.wire.RelayBytes
+	65,  // 373: roost.wire.Relay.Dial:output_type -> roost.wire.RelayBytes
+	118, // 374: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	146, // 375: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	136, // 376: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	255, // 377: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	136, // 378: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	146, // 379: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	260, // 380: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	279, // 381: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	244, // 382: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	142, // 383: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
+	146, // 384: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	136, // 385: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	113, // 386: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	146, // 387: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	110, // 388: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	112, // 389: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	108, // 390: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	244, // 391: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	273, // 392: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	274, // 393: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	273, // 394: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	107, // 395: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	275, // 396: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	276, // 397: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	105, // 398: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	149, // 399: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	157, // 400: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	157, // 401: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	159, // 402: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	161, // 403: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	179, // 404: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	181, // 405: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	183, // 406: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	185, // 407: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	187, // 408: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	190, // 409: roost.wire.Authority.MakePilotToken:output_type -> roost.wire.MakeTokenReply
+	190, // 410: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	193, // 411: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	195, // 412: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	198, // 413: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	166, // 414: roost.wire.Authority.AcceptOffer:output_type -> roost.wire.AcceptOfferReply
+	174, // 415: roost.wire.Authority.VouchGuest:output_type -> roost.wire.VouchGuestReply
+	177, // 416: roost.wire.Authority.CertifyGuest:output_type -> roost.wire.CertifyGuestReply
+	163, // 417: roost.wire.Authority.OfferPeer:output_type -> roost.wire.OfferPeerReply
+	170, // 418: roost.wire.Authority.SaveHost:output_type -> roost.wire.PeerInfo
+	169, // 419: roost.wire.Authority.ListPeers:output_type -> roost.wire.PeerList
+	170, // 420: roost.wire.Authority.RevokePeer:output_type -> roost.wire.PeerInfo
+	205, // 421: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	205, // 422: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	205, // 423: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	264, // 424: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	265, // 425: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	316, // [316:426] is the sub-list for method output_type
+	206, // [206:316] is the sub-list for method input_type
+	206, // [206:206] is the sub-list for extension type_name
+	206, // [206:206] is the sub-list for extension extendee
+	0,   // [0:206] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16844,7 +18083,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   187,
+			NumMessages:   203,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

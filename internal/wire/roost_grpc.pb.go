@@ -4027,6 +4027,13 @@ const (
 	Authority_RemoveToken_FullMethodName    = "/roost.wire.Authority/RemoveToken"
 	Authority_Members_FullMethodName        = "/roost.wire.Authority/Members"
 	Authority_Revoke_FullMethodName         = "/roost.wire.Authority/Revoke"
+	Authority_AcceptOffer_FullMethodName    = "/roost.wire.Authority/AcceptOffer"
+	Authority_VouchGuest_FullMethodName     = "/roost.wire.Authority/VouchGuest"
+	Authority_CertifyGuest_FullMethodName   = "/roost.wire.Authority/CertifyGuest"
+	Authority_OfferPeer_FullMethodName      = "/roost.wire.Authority/OfferPeer"
+	Authority_SaveHost_FullMethodName       = "/roost.wire.Authority/SaveHost"
+	Authority_ListPeers_FullMethodName      = "/roost.wire.Authority/ListPeers"
+	Authority_RevokePeer_FullMethodName     = "/roost.wire.Authority/RevokePeer"
 )
 
 // AuthorityClient is the client API for Authority service.
@@ -4049,6 +4056,15 @@ type AuthorityClient interface {
 	RemoveToken(ctx context.Context, in *RemoveTokenRequest, opts ...grpc.CallOption) (*RemoveTokenReply, error)
 	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersReply, error)
 	Revoke(ctx context.Context, in *RevokeRequest, opts ...grpc.CallOption) (*RevokeReply, error)
+	// For flocks of pools. The schedds of a guest pool run tasks in a host pool.
+	AcceptOffer(ctx context.Context, in *AcceptOfferRequest, opts ...grpc.CallOption) (*AcceptOfferReply, error)
+	VouchGuest(ctx context.Context, in *VouchGuestRequest, opts ...grpc.CallOption) (*VouchGuestReply, error)
+	CertifyGuest(ctx context.Context, in *CertifyGuestRequest, opts ...grpc.CallOption) (*CertifyGuestReply, error)
+	// for the administrator, on this host; the following calls, too
+	OfferPeer(ctx context.Context, in *OfferPeerRequest, opts ...grpc.CallOption) (*OfferPeerReply, error)
+	SaveHost(ctx context.Context, in *SaveHostRequest, opts ...grpc.CallOption) (*PeerInfo, error)
+	ListPeers(ctx context.Context, in *ListPeersRequest, opts ...grpc.CallOption) (*PeerList, error)
+	RevokePeer(ctx context.Context, in *RevokePeerRequest, opts ...grpc.CallOption) (*PeerInfo, error)
 }
 
 type authorityClient struct {
@@ -4159,6 +4175,76 @@ func (c *authorityClient) Revoke(ctx context.Context, in *RevokeRequest, opts ..
 	return out, nil
 }
 
+func (c *authorityClient) AcceptOffer(ctx context.Context, in *AcceptOfferRequest, opts ...grpc.CallOption) (*AcceptOfferReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcceptOfferReply)
+	err := c.cc.Invoke(ctx, Authority_AcceptOffer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) VouchGuest(ctx context.Context, in *VouchGuestRequest, opts ...grpc.CallOption) (*VouchGuestReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(VouchGuestReply)
+	err := c.cc.Invoke(ctx, Authority_VouchGuest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) CertifyGuest(ctx context.Context, in *CertifyGuestRequest, opts ...grpc.CallOption) (*CertifyGuestReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CertifyGuestReply)
+	err := c.cc.Invoke(ctx, Authority_CertifyGuest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) OfferPeer(ctx context.Context, in *OfferPeerRequest, opts ...grpc.CallOption) (*OfferPeerReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OfferPeerReply)
+	err := c.cc.Invoke(ctx, Authority_OfferPeer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) SaveHost(ctx context.Context, in *SaveHostRequest, opts ...grpc.CallOption) (*PeerInfo, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PeerInfo)
+	err := c.cc.Invoke(ctx, Authority_SaveHost_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) ListPeers(ctx context.Context, in *ListPeersRequest, opts ...grpc.CallOption) (*PeerList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PeerList)
+	err := c.cc.Invoke(ctx, Authority_ListPeers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) RevokePeer(ctx context.Context, in *RevokePeerRequest, opts ...grpc.CallOption) (*PeerInfo, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PeerInfo)
+	err := c.cc.Invoke(ctx, Authority_RevokePeer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AuthorityServer is the server API for Authority service.
 // All implementations must embed UnimplementedAuthorityServer
 // for forward compatibility.
@@ -4179,6 +4265,15 @@ type AuthorityServer interface {
 	RemoveToken(context.Context, *RemoveTokenRequest) (*RemoveTokenReply, error)
 	Members(context.Context, *MembersRequest) (*MembersReply, error)
 	Revoke(context.Context, *RevokeRequest) (*RevokeReply, error)
+	// For flocks of pools. The schedds of a guest pool run tasks in a host pool.
+	AcceptOffer(context.Context, *AcceptOfferRequest) (*AcceptOfferReply, error)
+	VouchGuest(context.Context, *VouchGuestRequest) (*VouchGuestReply, error)
+	CertifyGuest(context.Context, *CertifyGuestRequest) (*CertifyGuestReply, error)
+	// for the administrator, on this host; the following calls, too
+	OfferPeer(context.Context, *OfferPeerRequest) (*OfferPeerReply, error)
+	SaveHost(context.Context, *SaveHostRequest) (*PeerInfo, error)
+	ListPeers(context.Context, *ListPeersRequest) (*PeerList, error)
+	RevokePeer(context.Context, *RevokePeerRequest) (*PeerInfo, error)
 	mustEmbedUnimplementedAuthorityServer()
 }
 
@@ -4218,6 +4313,27 @@ func (UnimplementedAuthorityServer) Members(context.Context, *MembersRequest) (*
 }
 func (UnimplementedAuthorityServer) Revoke(context.Context, *RevokeRequest) (*RevokeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Revoke not implemented")
+}
+func (UnimplementedAuthorityServer) AcceptOffer(context.Context, *AcceptOfferRequest) (*AcceptOfferReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcceptOffer not implemented")
+}
+func (UnimplementedAuthorityServer) VouchGuest(context.Context, *VouchGuestRequest) (*VouchGuestReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method VouchGuest not implemented")
+}
+func (UnimplementedAuthorityServer) CertifyGuest(context.Context, *CertifyGuestRequest) (*CertifyGuestReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method CertifyGuest not implemented")
+}
+func (UnimplementedAuthorityServer) OfferPeer(context.Context, *OfferPeerRequest) (*OfferPeerReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method OfferPeer not implemented")
+}
+func (UnimplementedAuthorityServer) SaveHost(context.Context, *SaveHostRequest) (*PeerInfo, error) {
+	return nil, status.Error(codes.Unimplemented, "method SaveHost not implemented")
+}
+func (UnimplementedAuthorityServer) ListPeers(context.Context, *ListPeersRequest) (*PeerList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPeers not implemented")
+}
+func (UnimplementedAuthorityServer) RevokePeer(context.Context, *RevokePeerRequest) (*PeerInfo, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokePeer not implemented")
 }
 func (UnimplementedAuthorityServer) mustEmbedUnimplementedAuthorityServer() {}
 func (UnimplementedAuthorityServer) testEmbeddedByValue()                   {}
@@ -4420,6 +4536,132 @@ func _Authority_Revoke_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Authority_AcceptOffer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcceptOfferRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).AcceptOffer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_AcceptOffer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).AcceptOffer(ctx, req.(*AcceptOfferRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_VouchGuest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VouchGuestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).VouchGuest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_VouchGuest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).VouchGuest(ctx, req.(*VouchGuestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_CertifyGuest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CertifyGuestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).CertifyGuest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_CertifyGuest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).CertifyGuest(ctx, req.(*CertifyGuestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_OfferPeer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OfferPeerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).OfferPeer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_OfferPeer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).OfferPeer(ctx, req.(*OfferPeerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_SaveHost_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SaveHostRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).SaveHost(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_SaveHost_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).SaveHost(ctx, req.(*SaveHostRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_ListPeers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPeersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).ListPeers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_ListPeers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).ListPeers(ctx, req.(*ListPeersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_RevokePeer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokePeerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).RevokePeer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_RevokePeer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).RevokePeer(ctx, req.(*RevokePeerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Authority_ServiceDesc is the grpc.ServiceDesc for Authority service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -4466,6 +4708,34 @@ var Authority_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Revoke",
 			Handler:    _Authority_Revoke_Handler,
+		},
+		{
+			MethodName: "AcceptOffer",
+			Handler:    _Authority_AcceptOffer_Handler,
+		},
+		{
+			MethodName: "VouchGuest",
+			Handler:    _Authority_VouchGuest_Handler,
+		},
+		{
+			MethodName: "CertifyGuest",
+			Handler:    _Authority_CertifyGuest_Handler,
+		},
+		{
+			MethodName: "OfferPeer",
+			Handler:    _Authority_OfferPeer_Handler,
+		},
+		{
+			MethodName: "SaveHost",
+			Handler:    _Authority_SaveHost_Handler,
+		},
+		{
+			MethodName: "ListPeers",
+			Handler:    _Authority_ListPeers_Handler,
+		},
+		{
+			MethodName: "RevokePeer",
+			Handler:    _Authority_RevokePeer_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

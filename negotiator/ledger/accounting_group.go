@@ -18,6 +18,10 @@ type AccountingGroup struct {
 	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // the group may use what others leave unused
 }
 
+// PeerGroupPrefix begins the names of the groups of guests. All users of the pool that is
+// called "physics" here are in "peer:physics". No job of this pool can name such a group.
+const PeerGroupPrefix = "peer:"
+
 func (g AccountingGroup) name() string     { return g.Name }
 func (g AccountingGroup) users() []string  { return nil }
 func (g AccountingGroup) groups() []string { return groupOrNone(g.Parent()) }
@@ -29,7 +33,7 @@ func (g AccountingGroup) Parent() string {
 }
 
 func (g AccountingGroup) check(l *Ledger) error {
-	if err := checkDottedName("a group", g.Name); err != nil {
+	if err := checkDottedName("a group", strings.TrimPrefix(g.Name, PeerGroupPrefix)); err != nil {
 		return err
 	}
 	switch {

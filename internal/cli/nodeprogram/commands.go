@@ -26,6 +26,6 @@ func Commands() []*frame.Command {
 		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
-		node.InstallCommand(), node.PilotCommand(), pilots.Command(),
+		node.InstallCommand(), node.PilotCommand(), node.PeerCommand(), pilots.Command(),
 	}, daemons.Commands()...)
 }

@@ -43,7 +43,7 @@ type joinRequest struct {
 func (s *certStore) createToken(part NodePart, name string, life time.Duration,
 	now time.Time) (JoinToken, *tokenRecord, error) {
 	switch {
-	case part.Roles() == nil || part == Pilot:
+	case part.Roles() == nil || part == Pilot || part == guest:
 		return JoinToken{}, nil, fmt.Errorf("part %q: %w: a token is for one of %v", part, roost.Invalid, Parts())
 	case name != "" && !isValidNodeName(name):
 		return JoinToken{}, nil, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
@@ -174,6 +174,9 @@ func (s *certStore) checkJoin(tx *boltfile.Tx, t *tokenRecord, a joinRequest, no
 	case strings.EqualFold(name, s.ownName):
 		return nil, fmt.Errorf("node %s: %w: this is the name of the machine with the authority: choose another "+
 			"with --name", name, roost.Conflict)
+	}
+	if err := checkNoGuestName(tx, name); err != nil {
+		return nil, err
 	}
 	if err := s.recordManualCert(tx, name); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ const (
 	Central NodePart = "central" // runs collector and negotiator, and users submit there
 	Submit  NodePart = "submit"  // users submit there, and no jobs run there
 	Pilot   NodePart = "pilot"   // it runs jobs of one user, in an allocation of another batch system
+	guest   NodePart = "guest"   // it is a schedd of another pool; no token is for one
 )
 
 // Parts lists the parts that an administrator chooses from.
@@ -30,6 +31,8 @@ func (p NodePart) Roles() []peer.Role {
 		return []peer.Role{peer.Schedd}
 	case Pilot:
 		return []peer.Role{peer.Pilot}
+	case guest:
+		return []peer.Role{peer.Guest}
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 func fileKind() boltfile.ContentKind {
 	return boltfile.ContentKind{
 		Description: "store of the authority",
-		Buckets:     []string{string(tokensBucket), string(issuedBucket), string(namesBucket), string(numbersBucket)},
+		Buckets: []string{string(tokensBucket), string(issuedBucket), string(namesBucket), string(numbersBucket),
+			string(peersBucket)},
 		Name: func(d *boltfile.DamageFinding) string {
 			switch {
 			case d.Bucket == string(issuedBucket) && !d.IsRange:

@@ -269,11 +269,12 @@ func TestAnonymousMayJoinOnly(t *testing.T) {
 			err := rpc.FromStatus(conn.Invoke(t.Context(), method, &wire.GreetRequest{}, &wire.GreetReply{}))
 			return errors.Is(err, roost.PermissionDenied) && strings.HasPrefix(err.Error(), method)
 		}
-		if got, want := denied(dialAnonymous(t, r.Addr)), m.MethodName != "Greet" &&
-			m.MethodName != "Join"; got != want {
+		if got, want := denied(dialAnonymous(t, r.Addr)), m.MethodName != "Greet" && m.MethodName != "Join" &&
+			m.MethodName != "AcceptOffer" && m.MethodName != "CertifyGuest"; got != want {
 			t.Errorf("%s by a stranger: denied %v, want %v", m.MethodName, got, want)
 		}
-		if got, want := denied(node), m.MethodName != "Renew" && m.MethodName != "Leave" &&
+		if got, want := denied(node), m.MethodName != "VouchGuest" && m.MethodName != "Renew" &&
+			m.MethodName != "Leave" &&
 			m.MethodName != "Revoked" && m.MethodName != "MakePilotToken"; got != want {
 			t.Errorf("%s by a node: denied %v, want %v", m.MethodName, got, want)
 		}

@@ -24,6 +24,7 @@ var (
 	issuedBucket = []byte("certificates") // by serial number: certRecord
 	// by name, a zero byte and serial number: empty; an index of certificates by name
 	namesBucket   = []byte("names")
+	peersBucket   = []byte("peers")   // by peerKey: peerRecord
 	numbersBucket = []byte("numbers") // "revocations": the number of the newest list
 )
 
@@ -68,8 +69,9 @@ type certRecord struct {
 	Revoked  int64    `json:"revoked,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
 	Owner    string   `json:"owner,omitempty"` // of a pilot
+	Guest    string   `json:"guest,omitempty"` // of a guest: the name of its pool
 
-	validity time.Duration // that a pilot asks for
+	validity time.Duration // of the certificate of a pilot or a guest
 }
 
 // isValid reports whether the certificate is neither revoked nor expired.
@@ -172,9 +174,12 @@ func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519
 	now time.Time) (*certRecord, []byte, error) {
 	var leaf *x509.Certificate
 	var err error
-	if record.Part == Pilot {
+	switch record.Part {
+	case Pilot:
 		leaf, err = s.ca.CertifyPilot(public, record.Name, record.Owner, record.validity)
-	} else {
+	case guest:
+		leaf, err = s.ca.CertifyGuest(public, record.Name, record.Guest, record.validity)
+	default:
 		leaf, err = s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
 	}
 	if err != nil {

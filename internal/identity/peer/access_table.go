@@ -95,8 +95,8 @@ func cellAccess() AccessTable {
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector, Accountant},
 		collector + "Names":     {Schedd},
 
-		negotiator + "Negotiate":      {Schedd},
-		negotiator + "Watch":          {Schedd, Negotiator},
+		negotiator + "Negotiate":      {Schedd, Guest}, // a guest as one of its own pool
+		negotiator + "Watch":          {Schedd, Guest, Negotiator},
 		negotiator + "Cell":           {Schedd, Negotiator, Accountant}, // the ledger decides what a user may change
 		negotiator + "CheckpointCell": {Schedd, Negotiator},
 		negotiator + "ReadSecrets":    {Schedd}, // the negotiator checks whose jobs the schedd has
@@ -112,7 +112,7 @@ func cellAccess() AccessTable {
 
 		relay + "Listen": {Startd, Pilot}, // each for its own node
 		relay + "Accept": {Startd, Pilot}, // only what was meant for its node
-		relay + "Dial":   {Schedd},
+		relay + "Dial":   {Schedd, Guest},
 	}
 }
 
@@ -125,13 +125,13 @@ func machineAccess() AccessTable {
 		images = "/roost.wire.CheckpointServer/"
 	)
 	return AccessTable{
-		startd + "Session":     {Schedd},
-		startd + "Put":         {Schedd},
-		startd + "Fetch":       {Schedd},
-		startd + "Tail":        {Schedd},
-		startd + "FetchImage":  {Schedd},
-		startd + "PutImage":    {Schedd},
-		startd + "Shell":       {Schedd},
+		startd + "Session":     {Schedd, Guest}, // each schedd has its own claims and attempts
+		startd + "Put":         {Schedd, Guest},
+		startd + "Fetch":       {Schedd, Guest},
+		startd + "Tail":        {Schedd, Guest},
+		startd + "FetchImage":  {Schedd, Guest},
+		startd + "PutImage":    {Schedd, Guest},
+		startd + "Shell":       {Schedd, Guest},
 		startd + "Reach":       {Schedd},
 		startd + "GetChunks":   {Startd}, // images and packages are no secrets among machines
 		startd + "MoveObjects": {Schedd},
@@ -169,15 +169,23 @@ func authorityAccess() AccessTable {
 		authority + "Join":    {Anonymous}, // the authority checks that the caller has a token
 		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer, Accountant},
 		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant},
-		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant},
+		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, Pilot, Guest, CheckpointServer, Accountant},
 
 		authority + "MakePilotToken": {Schedd}, // for pilots that run tasks of its own users only
+
+		authority + "AcceptOffer":  {Anonymous}, // the authority checks that the caller has the secret of an offer
+		authority + "VouchGuest":   {Schedd},    // for its own key
+		authority + "CertifyGuest": {Anonymous}, // the authority checks the signature of the guest's authority
 		// The role is root's and the daemons' user's on the authority's own host, and no
 		// peer's over the network; the authority checks that.
 		authority + "MakeToken":   {Authority},
 		authority + "RemoveToken": {Authority},
 		authority + "Members":     {Authority},
 		authority + "Revoke":      {Authority},
+		authority + "OfferPeer":   {Authority},
+		authority + "SaveHost":    {Authority},
+		authority + "ListPeers":   {Authority},
+		authority + "RevokePeer":  {Authority},
 	}
 }
 

@@ -88,7 +88,7 @@ func scheddMessages() []MessageKind {
 
 // cellMessages returns the messages from and to the daemons of a central manager.
 func cellMessages() []MessageKind {
-	schedds, negotiators := []Role{Schedd}, []Role{Negotiator}
+	schedds, guests, negotiators := []Role{Schedd}, []Role{Schedd, Guest}, []Role{Negotiator}
 	const (
 		greeted  = "the schedd of the conversation: it is about its own requests"
 		atLeader = "nothing: it is the caller's copy of what the leader says"
@@ -101,8 +101,8 @@ func cellMessages() []MessageKind {
 		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector, Accountant}, "nothing: ads are public"},
 		{"Collector.Names", []Role{Schedd}, "nothing: names are public in the pool"},
 
-		{"Negotiator.Negotiate", schedds, "name in the hello with the certificate"},
-		{"Negotiator.Watch", []Role{Schedd, Negotiator}, "nothing: who leads is public"},
+		{"Negotiator.Negotiate", guests, "name in the hello with the certificate"},
+		{"Negotiator.Watch", []Role{Schedd, Guest, Negotiator}, "nothing: who leads is public"},
 		{"Negotiator.Cell", []Role{Schedd, Negotiator, Accountant},
 			"the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
 		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator},
@@ -112,16 +112,20 @@ func cellMessages() []MessageKind {
 			"host with the certificate, or the role cell-queue; host with the nodes that the secret is for"},
 		{"Negotiator.ExchangeKeys", negotiators, "the role: central managers have the keys; each id with its key"},
 
-		{"FromSchedd.hello", schedds, "name with the certificate"},
-		{"FromSchedd.request", schedds, greeted},
-		{"FromSchedd.result", schedds, "the grant with those that were made to that schedd"},
-		{"FromSchedd.usage", schedds, greeted + "; what its users hold is its word"},
-		{"FromSchedd.why", schedds, greeted},
-		{"FromSchedd.demand", schedds, greeted},
-		{"FromSchedd.admit", schedds, greeted + "; the quotas"},
-		{"FromSchedd.outcome", schedds, "one schedd's word counts little: see negotiator/blackhole"},
-		{"FromSchedd.told", schedds, greeted},
-		{"FromSchedd.policy_seen", schedds, greeted},
+		{"FromSchedd.hello", guests, "name with the certificate"},
+		{"FromSchedd.request", guests, greeted + "; those of a guest are of users and a group of its pool, in " +
+			"band free"},
+		{"FromSchedd.result", guests, "the grant with those that were made to that schedd"},
+		{"FromSchedd.usage", guests, greeted + "; what its users hold is its word, but for guests, for whom the " +
+			"ads of " +
+			"machines count"},
+		{"FromSchedd.why", guests, greeted},
+		{"FromSchedd.demand", guests, greeted + "; of guests none is taken in"},
+		{"FromSchedd.admit", guests, greeted + "; the quotas; guests are refused"},
+		{"FromSchedd.outcome", guests, "one schedd's word counts little: see negotiator/blackhole; guests' does " +
+			"not count"},
+		{"FromSchedd.told", guests, greeted},
+		{"FromSchedd.policy_seen", guests, greeted},
 
 		{"ToSchedd.grant", negotiators, "what is ready of the request, and whose node the machine was; the startd " +
 			"checks the capability and the epoch"},
@@ -134,7 +138,7 @@ func cellMessages() []MessageKind {
 
 		{"Relay.Listen", []Role{Startd, Pilot}, "the node with the certificate"},
 		{"Relay.Accept", []Role{Startd, Pilot}, "the id with the calls for the node of the certificate"},
-		{"Relay.Dial", schedds, "nothing: the node that answers compares the certificate inside"},
+		{"Relay.Dial", []Role{Schedd, Guest}, "nothing: the node that answers compares the certificate inside"},
 
 		{"Replica.Traffic", negotiators, "to with the id of this replica, and the cell with its own"},
 		{"Replica.Hello", negotiators,
@@ -147,7 +151,7 @@ func cellMessages() []MessageKind {
 
 // startdMessages returns the messages between a schedd and a startd.
 func startdMessages() []MessageKind {
-	schedds, startds := []Role{Schedd}, []Role{Startd}
+	schedds, startds, own := []Role{Schedd, Guest}, []Role{Startd}, []Role{Schedd}
 	const (
 		attempt = "schedd with the certificate, and the attempt with those that schedd has here"
 		session = "the schedd of the session with that of the claim or attempt"
@@ -162,10 +166,10 @@ func startdMessages() []MessageKind {
 		{"Startd.FetchImage", schedds, attempt},
 		{"Startd.PutImage", schedds, attempt},
 		{"Startd.Shell", schedds, attempt},
-		{"Startd.Reach", schedds,
+		{"Startd.Reach", own,
 			"the certificate with the schedd of the job that has called, before the ticket is spent"},
 		{"Startd.GetChunks", startds, "nothing: every machine may have every image and package"},
-		{"Startd.MoveObjects", schedds, attempt},
+		{"Startd.MoveObjects", own, attempt},
 
 		{"ToStartd.hello", schedds, "schedd with the certificate, node with this machine, incarnation with the last"},
 		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant " +
@@ -246,8 +250,16 @@ func otherMessages() []MessageKind {
 			"the secret with the digests of tokens; the name with the token's and with all members'"},
 		{"Authority.Renew", nodes, "the certificate: the new one has its name and roles"},
 		{"Authority.Leave", all, "the certificate: it leaves itself"},
-		{"Authority.Revoked", all, "nothing: the list is public"},
+		{"Authority.Revoked", append([]Role{Guest}, all...), "nothing: the list is public"},
 		{"Authority.MakePilotToken", schedds, "the certificate: the pilots run the tasks of its users, from its node"},
+		{"Authority.AcceptOffer", []Role{Anonymous}, "the secret with the digests of offers that are not accepted"},
+		{"Authority.VouchGuest", schedds, "the certificate: the voucher names its node"},
+		{"Authority.CertifyGuest", []Role{Anonymous}, "the signature of the voucher with the certificate of the " +
+			"authority that has accepted the offer, and the key with the voucher's"},
+		{"Authority.OfferPeer", authorities, host},
+		{"Authority.SaveHost", authorities, host},
+		{"Authority.ListPeers", authorities, host},
+		{"Authority.RevokePeer", authorities, host},
 		{"Authority.MakeToken", authorities, host},
 		{"Authority.RemoveToken", authorities, host},
 		{"Authority.Members", authorities, host},

@@ -24,7 +24,9 @@ const (
 	Startd     Role = "startd"
 
 	// a startd in an allocation of another batch system, for tasks of one user
-	Pilot            Role = "pilot"
+	Pilot Role = "pilot"
+	// a schedd of another pool, to which this pool lends machines
+	Guest            Role = "guest"
 	CheckpointServer Role = "checkpoint-server"
 	CellQueue        Role = "cell-queue"
 	Accountant       Role = "accountant"
@@ -33,7 +35,8 @@ const (
 
 // DaemonRoles returns the roles that nodes of a pool can have.
 func DaemonRoles() []Role {
-	return []Role{Collector, Negotiator, Schedd, Startd, Pilot, CheckpointServer, Accountant, Authority, CellQueue}
+	return []Role{Collector, Negotiator, Schedd, Startd, Pilot, Guest, CheckpointServer, Accountant, Authority,
+		CellQueue}
 }
 
 // Peer is the other end of a connection. It implements credentials.AuthInfo.
@@ -49,6 +52,9 @@ type Peer struct {
 	// over TLS: whose tasks a pilot runs, from its certificate: a user's name, or
 	// "user@schedd"; empty: it is no pilot
 	Owner string
+	// over TLS: the pool of a guest, as this pool calls it, from its certificate; empty:
+	// it is no guest
+	GuestOf string
 	// over TLS: the user of the schedd's own host whose login this is; such a peer has
 	// role User and no other
 	User          string

@@ -8,6 +8,7 @@ package pki
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 )
@@ -103,7 +105,86 @@ func (a *Authority) CertifyPilot(public ed25519.PublicKey, name, owner string,
 		[]*url.URL{{Scheme: rpc.OwnerScheme, Opaque: url.PathEscape(owner)}}, validity)
 }
 
-// signNode signs the certificate of a node or a pilot.
+// CertifyGuest makes a certificate for a schedd of another pool.
+func (a *Authority) CertifyGuest(public ed25519.PublicKey, name, pool string,
+	validity time.Duration) (*x509.Certificate, error) {
+	switch {
+	case name == "" || len(name) > 64:
+		return nil, fmt.Errorf("guest %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
+	case pool == "":
+		return nil, fmt.Errorf("guest %s: %w: it is of no pool", name, roost.Invalid)
+	}
+	return a.signNode(public, name, []string{string(peer.Guest)},
+		[]*url.URL{{Scheme: rpc.GuestScheme, Opaque: url.PathEscape(pool)}}, validity)
+}
+
+// Sign signs a text for a purpose. No signature is valid for another purpose, and none is
+// valid as that of a certificate.
+func (a *Authority) Sign(purpose string, text []byte) []byte {
+	return ed25519.Sign(a.key, append([]byte("roost "+purpose+"\n"), text...))
+}
+
+// CheckSignature returns why a text was not signed for a purpose by an authority, or nil.
+func CheckSignature(authority *x509.Certificate, purpose string, text, signature []byte) error {
+	public, ok := authority.PublicKey.(ed25519.PublicKey)
+	if !ok || !ed25519.Verify(public, append([]byte("roost "+purpose+"\n"), text...), signature) {
+		return fmt.Errorf("signature: %w: it is not that of the authority of %s", roost.Unauthenticated,
+			authority.Subject.CommonName)
+	}
+	return nil
+}
+
+// ParseAuthority reads the certificate of another pool's authority, in DER. It must have
+// signed itself and be valid now.
+func ParseAuthority(der []byte) (*x509.Certificate, error) {
+	cert, err := x509.ParseCertificate(der)
+	if err == nil {
+		err = cert.CheckSignatureFrom(cert)
+	}
+	if err == nil {
+		err = checkValidity(cert, time.Now())
+	}
+	_, isEd25519 := publicKeyOf(cert).(ed25519.PublicKey)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("certificate of an authority: %w: %w", roost.Invalid, err)
+	case !cert.IsCA || !isEd25519 || !config.IsValidName(cert.Subject.CommonName):
+		return nil, fmt.Errorf("certificate of an authority: %w: it is that of no authority of a pool", roost.Invalid)
+	}
+	return cert, nil
+}
+
+func publicKeyOf(cert *x509.Certificate) any {
+	if cert == nil {
+		return nil
+	}
+	return cert.PublicKey
+}
+
+// PinAuthority returns an identity without a certificate that trusts one authority, and
+// calls no daemon but the authority itself.
+func PinAuthority(authority *x509.Certificate) *rpc.Identity {
+	trusted := x509.NewCertPool()
+	trusted.AddCert(authority)
+	return &rpc.Identity{PinnedAuthority: true, TLS: func() *tls.Config {
+		return &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, SessionTicketsDisabled: true,
+			InsecureSkipVerify: true, // VerifyConnection does: names of hosts do not matter
+			VerifyConnection: func(cs tls.ConnectionState) error {
+				if len(cs.PeerCertificates) == 0 {
+					return fmt.Errorf("authority: %w: no certificate", roost.Unauthenticated)
+				}
+				if err := verifyCert(cs.PeerCertificates[0], trusted); err != nil {
+					return fmt.Errorf("authority of %s: %w: %w", authority.Subject.CommonName,
+						roost.Unauthenticated, err)
+				}
+				return nil
+			},
+		}
+	}}
+}
+
+// signNode signs the certificate of a node, a pilot or a guest.
 func (a *Authority) signNode(public ed25519.PublicKey, name string, units []string, uris []*url.URL,
 	validity time.Duration) (*x509.Certificate, error) {
 	signed, err := signCert(&x509.Certificate{

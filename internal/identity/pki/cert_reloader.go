@@ -120,7 +120,8 @@ func (f *certReloader) loadCert() error {
 			"roost join)", f.files.Certificate, roost.BadConfig, err)
 	}
 	if err != nil {
-		return fmt.Errorf("certificate %s: %w: %w", f.files.Certificate, roost.BadConfig, err)
+		return fmt.Errorf("certificate %s: %w: %w; or let the machine join again (roost token, roost join)",
+			f.files.Certificate, roost.BadConfig, err)
 	}
 	f.pair, f.authorities = pair, authorities
 	return nil
