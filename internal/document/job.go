@@ -35,6 +35,7 @@ type Job struct {
 	CheckpointedAt string            `json:"checkpointed,omitempty"`
 	Suspended      bool              `json:"suspended,omitempty"`
 	SuspendBy      string            `json:"suspended_by,omitempty"`
+	HeldBy         string            `json:"held_by,omitempty"`
 	RunNow         *RunNow           `json:"run_now,omitempty"`
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
 	Update         *Update           `json:"update,omitempty"`
@@ -120,7 +121,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Usage: UsageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
 		Suspended: s.GetSuspended(),
-		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
+		SuspendBy: s.GetSuspendedBy(), HeldBy: s.GetHeldBy(), RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),
 		Service: ServiceOf(s.GetService()),
 		Alloc:   AllocOf(s.GetAlloc()), InAlloc: inAllocOf(s.GetInside()),
 		Flow:      FlowProgressOf(s.GetFlow()),

@@ -373,8 +373,8 @@ class Executor(concurrent.futures.Executor):
     def _fail_held(self, array: _Array) -> None:
         """Ends tasks that Roost holds: nobody would wait for somebody to release them."""
         for task in array.job.tasks("held"):
-            if task.index not in array.open or "by its user" in task.reason or "by an administrator" in task.reason:
-                continue
+            if task.index not in array.open or task.record.get("held_by") != "roost":
+                continue  # who holds it may release it
             error = TaskHeldError("%s is held: %s" % (task.id, task.reason), task.record)
             self.client.cancel(task, reason="its call has failed: the task was held")
             self._give_error(array, task.index, error)

@@ -76,7 +76,7 @@ func validUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") 
 // addCheckpointRow adds what is known of a task's checkpoints. What its attempt used is
 // told with the work of those that it went on from.
 func addCheckpointRow(m *wire.JobStatus, t *queue.TaskStatus) {
-	m.SuspendedBy = t.SuspendedBy
+	m.SuspendedBy, m.HeldBy = t.SuspendedBy, t.HeldBy
 	m.Suspended, m.Checkpoints, m.Checkpointed = t.State == roost.Suspended, uint32(t.ImageCount), t.LastCheckpoint
 	if m.Exit != nil {
 		m.Exit.Wall += t.EarlierUsage.Wall

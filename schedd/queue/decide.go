@@ -200,6 +200,21 @@ func (j *job) isLocked(i int) bool {
 	return r != nil && r.HoldWanted && r.RequestedBy != "" && r.RequestedBy != j.submission.owner
 }
 
+// heldBy returns who holds a task: "user", "operator" (somebody else than its owner) or
+// "roost". It is empty for a task that is not held.
+func heldBy(j *job, i int) string {
+	r := j.records.Get(i)
+	switch {
+	case j.state[i] != roost.Held:
+		return ""
+	case r != nil && r.RequestedBy != "" && r.RequestedBy != j.submission.owner:
+		return "operator"
+	case r != nil && r.RequestedBy != "", j.spec.HoldOnSubmit && (r == nil || r.HoldReason == ""):
+		return "user"
+	}
+	return "roost"
+}
+
 // firstHeldLocked is locked of the first task of a job that is held.
 func (j *job) firstHeldLocked() bool {
 	return j.counts[roost.Held] > 0 && j.isLocked(indexOfState(j.state, roost.Held))

@@ -79,6 +79,7 @@ type TaskStatus struct {
 	Exit        *eventlog.AttemptExit
 	Reason      string
 	SuspendedBy string // Suspended: "owner" of its machine, "user", or both with a comma between them
+	HeldBy      string // Held: "user", "operator" (somebody else than its owner), or "roost"
 
 	ImageCount     int                // good checkpoints that are kept
 	LastCheckpoint int64              // when the last of them was taken, unix nanoseconds
@@ -317,7 +318,7 @@ func (q statusView) task(j *job, i int) TaskStatus {
 			t.EarlierUsage = r.Checkpoints.OriginUsage
 		}
 	}
-	t.Reason, t.SuspendedBy = j.stateReason(i), j.suspendedBy(i)
+	t.Reason, t.SuspendedBy, t.HeldBy = j.stateReason(i), j.suspendedBy(i), heldBy(j, i)
 	if runsFlow(j) {
 		t.State = roost.Running
 	}

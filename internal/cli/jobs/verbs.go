@@ -251,13 +251,15 @@ func reportChangesJSON(c *frame.Invocation, results []*scheddapi.ActReply_Result
 		ID    string   `json:"id"`
 		Tasks uint32   `json:"tasks"`
 		Error string   `json:"error,omitempty"`
+		Code  int      `json:"code,omitempty"`
 		Notes []string `json:"notes,omitempty"`
 	}
 	list, code := make([]result, len(results)), 0
 	for i, r := range results {
-		list[i] = result{r.GetId(), r.GetTasks(), r.GetError(), r.GetNotes()}
+		list[i] = result{ID: r.GetId(), Tasks: r.GetTasks(), Error: r.GetError(), Notes: r.GetNotes()}
 		if r.GetError() != "" {
 			code = roost.ErrorKind(r.GetKind()).ExitCode()
+			list[i].Code = code
 		}
 	}
 	if err := frame.PrintJSON(c.Stdout, frame.JSONDocument{"results": list}); err != nil || code == 0 {

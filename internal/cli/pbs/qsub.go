@@ -37,6 +37,9 @@ func runQsub(c *frame.Invocation) error {
 	if pbsframe.AnswersVersion(c) {
 		return nil
 	}
+	if len(c.Args) == 1 && c.Args[0] == drmaaOption {
+		return runDRMAA(c)
+	}
 	result, err := parseQsub(c)
 	var refused *qsub.RefusalError
 	if errors.As(err, &refused) {

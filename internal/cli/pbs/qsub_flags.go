@@ -19,6 +19,8 @@ func qsubFlags() []ucli.Flag {
 		pbsframe.ShortFlag("cell", "", "submit to the queue of the cell, which outlives this machine"),
 		pbsframe.ShortFlag("D", "DIR", "the same as -d"),
 		pbsframe.ShortFlag("d", "DIR", "start the job there instead of in the home directory"),
+		pbsframe.ShortFlag("drmaa", "",
+			"alone: submit the job template of the library libdrmaa on standard input"),
 		pbsframe.ShortFlag("e", "PATH", "where standard error goes: [HOST:]FILE, or a directory"),
 		pbsframe.ShortFlag("F", "ARGUMENTS", "arguments of the script, in one word"),
 		pbsframe.ShortFlag("f", "", "taken and not used: there is no daemon of qsub"),

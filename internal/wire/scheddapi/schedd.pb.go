@@ -2988,6 +2988,7 @@ type JobStatus struct {
 	Waited       int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
 	Locked       bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
 	OrderTime    int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
+	HeldBy       string      `protobuf:"bytes,64,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`                // of a held task, who holds it: "user", "operator" (another than its owner), or "roost"
 	Reservation  string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
 	RunNow       *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
 	Released     []uint32    `protobuf:"varint,59,rep,packed,name=released,proto3" json:"released,omitempty"`                  // the numbers of chunks that it has given back since it started; chunks and request are without them
@@ -3323,6 +3324,13 @@ func (x *JobStatus) GetOrderTime() int64 {
 		return x.OrderTime
 	}
 	return 0
+}
+
+func (x *JobStatus) GetHeldBy() string {
+	if x != nil {
+		return x.HeldBy
+	}
+	return ""
 }
 
 func (x *JobStatus) GetReservation() string {
@@ -9990,7 +9998,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\x88\x0e\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xa1\x0e\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10034,7 +10042,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06waited\x185 \x01(\x03R\x06waited\x12\x16\n" +
 	"\x06locked\x186 \x01(\bR\x06locked\x12\x1d\n" +
 	"\n" +
-	"order_time\x188 \x01(\x03R\torderTime\x12 \n" +
+	"order_time\x188 \x01(\x03R\torderTime\x12\x17\n" +
+	"\aheld_by\x18@ \x01(\tR\x06heldBy\x12 \n" +
 	"\vreservation\x189 \x01(\tR\vreservation\x12+\n" +
 	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1a\n" +
 	"\breleased\x18; \x03(\rR\breleased\x12\x14\n" +
