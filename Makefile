@@ -27,6 +27,7 @@ build: ## build the programs, and the q* links, into bin/
 	@if [ -e /usr/include/security/pam_appl.h ] && command -v "$$($(GO) env CC)" >/dev/null; then CGO_ENABLED=1 $(GO) build -tags 'pam,$(LEAN)' -ldflags '-s -w' -o bin/ ./cmd/roost-pam; fi
 	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o bin/ ./cmd/roost-starter ./cmd/roost-ranks
 	@if command -v python3 >/dev/null; then rm -f bin/roost-*.whl; python3 scripts/wheel.py bin/ >/dev/null; fi
+	@scripts/drmaa.sh bin
 	@for q in $(PBS) $(SLURM); do ln -sf roost bin/$$q; done; for q in $(PBS_LOCAL) $(SLURM_LOCAL); do ln -sf roost-q bin/$$q; done
 
 .PHONY: demo

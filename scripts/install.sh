@@ -26,6 +26,12 @@ for wheel in bin/roost-*.whl; do
 	[ ! -e "$wheel" ] || install -D -m 644 "$wheel" "$to/share/roost/$(basename "$wheel")"
 done
 
+if [ -e bin/libdrmaa.so.1 ]; then
+	install -D -m 755 bin/libdrmaa.so.1 "$to/lib/libdrmaa.so.1"
+	ln -sf libdrmaa.so.1 "$to/lib/libdrmaa.so"
+	install -D -m 644 internal/drmaa/drmaa.h "$to/include/drmaa.h"
+fi
+
 for page in man/*.[1-8]; do
 	install -D -m 644 "$page" "$to/share/man/man${page##*.}/$(basename "$page")"
 done

@@ -151,16 +151,35 @@ static bool find_program(char *path, size_t room)
 	return false;
 }
 
+/* pool_environment returns the environment, with the pool of the session in it. Both are
+ * to be freed. */
+static char **pool_environment(char **pool)
+{
+	size_t count = 0, n = 0;
+	while (environ[count] != NULL)
+		count++;
+	char **environment = calloc(count + 2, sizeof *environment);
+	if (environment == NULL || (connection.pool != NULL && asprintf(pool, "ROOST_DIR=%s", connection.pool) < 0)) {
+		free(environment);
+		*pool = NULL;
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (*pool == NULL || strncmp(environ[i], "ROOST_DIR=", 10) != 0)
+			environment[n++] = environ[i];
+	environment[n] = *pool;
+	return environment;
+}
+
 /* spawn starts roost api with both streams at fd. A shell starts it and ends at once, so
  * that it is no child of this program, which may wait for all of its children. Signals of
  * the terminal do not reach it. */
 static int spawn(const char *program, int fd)
 {
-	char *arguments[] = {"sh", "-c", "exec 3<&0; \"$0\" \"$@\" <&3 3<&- &", (char *)program, "api", NULL, NULL, NULL};
-	if (connection.pool != NULL) {
-		arguments[5] = "--dir";
-		arguments[6] = connection.pool;
-	}
+	char *arguments[] = {"sh", "-c", "exec 3<&0; \"$0\" \"$@\" <&3 3<&- &", (char *)program, "api", NULL}, *pool = NULL;
+	char **environment = pool_environment(&pool);
+	if (environment == NULL)
+		return ENOMEM;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
@@ -177,9 +196,11 @@ static int spawn(const char *program, int fd)
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
 	pid_t shell;
-	int error = posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environ);
+	int error = posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
+	free(environment);
+	free(pool);
 	if (error == 0)
 		while (waitpid(shell, NULL, 0) < 0 && errno == EINTR)
 			;

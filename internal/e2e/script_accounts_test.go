@@ -3,7 +3,9 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,6 +17,10 @@ import (
 
 // scriptCondition reports whether a condition of scripts is true.
 func scriptCondition(cond string) (bool, error) {
+	if module, ok := strings.CutPrefix(cond, "python:"); ok {
+		find := "import importlib.util, sys; sys.exit(not importlib.util.find_spec(sys.argv[1]))"
+		return exec.Command("/usr/bin/python3", "-c", find, module).Run() == nil, nil
+	}
 	switch cond {
 	case "sandbox":
 		return os.Geteuid() == 0, nil

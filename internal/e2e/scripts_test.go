@@ -44,6 +44,7 @@ import (
 //	as UID command…       a program that runs a command as a user, in the directory /
 //	[limits]              a condition: this machine can limit the memory of tasks
 //	[sandbox]             a condition: tasks have a sandbox, which needs root
+//	[python:MODULE]       a condition: Debian's Python has this module
 //	make kind file        write a file that is too large or unusual for a script
 //	written               check that some test damages each file of the daemons
 //	damage file words     flip two bits wherever a file has these words

@@ -407,76 +407,70 @@ const timeForm = "[[[[CC]YY/]MM/]DD] hh:mm[:ss] [+uu:uu|-uu:uu]"
 // parseTemplateTime parses DRMAA's partial time stamps. What is left out is that of the
 // next such time; a time in the past that is written in full stays there.
 func parseTemplateTime(text string, now time.Time) (time.Time, bool) {
-	fields := strings.Fields(text)
-	date, clock, zone := "", "", ""
-	if n := len(fields); n > 0 && strings.ContainsAny(fields[n-1], "+-") {
-		zone, fields = fields[n-1], fields[:n-1]
-	}
-	switch len(fields) {
-	case 1:
-		clock = fields[0]
-	case 2:
-		date, clock = fields[0], fields[1]
-	default:
-		return time.Time{}, false
-	}
-	if i := strings.IndexAny(clock, "+-"); zone == "" && i > 0 {
-		clock, zone = clock[:i], clock[i:]
-	}
-	where := now.Location()
-	if zone != "" {
-		offset, err := time.Parse("-07:00", zone)
-		if err != nil {
-			return time.Time{}, false
-		}
-		where = offset.Location()
-	}
-	now = now.In(where)
-	layout := "15:04"
-	if strings.Count(clock, ":") == 2 {
-		layout += ":05"
-	}
-	at, err := time.Parse(layout, clock)
-	if err != nil {
-		return time.Time{}, false
-	}
-	parts := strings.Split(date, "/")
-	year, month, day := now.Date()
-	next := func(n int) time.Time {
-		return time.Date(year+n, month, day, at.Hour(), at.Minute(), at.Second(), 0, where)
-	}
-	layouts := map[string]string{"0": "", "12": "02", "25": "01/02", "38": "06/01/02", "310": "2006/01/02"}
-	layout, ok := layouts[strconv.Itoa(min(len(date), 1)*len(parts))+strings.TrimPrefix(strconv.Itoa(len(date)), "0")]
+	date, clock, where, ok := splitTemplateTime(text, now.Location())
 	if !ok {
 		return time.Time{}, false
 	}
-	if layout == "" {
-		if found := next(0); !found.Before(now) {
-			return found, true
-		}
-		day++
-		return next(0), true
+	now = now.In(where)
+	year, month, day := now.Date()
+	on := func(year int, month time.Month, day int) time.Time {
+		return time.Date(year, month, day, clock.Hour(), clock.Minute(), clock.Second(), 0, where)
 	}
-	given, err := time.Parse(layout, date)
+	if date == "" {
+		if at := on(year, month, day); !at.Before(now) {
+			return at, true
+		}
+		return on(year, month, day+1), true
+	}
+	given, err := time.Parse(map[int]string{2: "02", 5: "01/02", 8: "06/01/02", 10: "2006/01/02"}[len(date)], date)
 	if err != nil {
 		return time.Time{}, false
 	}
-	switch len(parts) {
-	case 1:
-		day = given.Day()
-		if next(0).Before(now) {
-			month++
-		}
-		return next(0), next(0).Day() == given.Day()
+	switch len(date) {
 	case 2:
-		month, day = given.Month(), given.Day()
-		if next(0).Before(now) {
-			return next(1), true
+		at := on(year, month, given.Day())
+		if at.Before(now) {
+			at = on(year, month+1, given.Day())
 		}
-		return next(0), true
+		return at, at.Day() == given.Day()
+	case 5:
+		at := on(year, given.Month(), given.Day())
+		if at.Before(now) {
+			at = on(year+1, given.Month(), given.Day())
+		}
+		return at, true
 	}
-	year, month, day = given.Date()
-	return next(0), true
+	return on(given.Date()), true
+}
+
+// splitTemplateTime splits a time stamp in its date, its time and its zone.
+func splitTemplateTime(text string, local *time.Location) (date string, clock time.Time, where *time.Location, ok bool) {
+	zone := ""
+	if i := strings.IndexAny(text, "+-"); i >= 0 {
+		text, zone = text[:i], strings.TrimSpace(text[i:])
+	}
+	where = local
+	if zone != "" {
+		at, err := time.Parse("-07:00", zone)
+		if err != nil {
+			return "", clock, nil, false
+		}
+		_, offset := at.Zone()
+		where = time.FixedZone("", offset)
+	}
+	fields := strings.Fields(text)
+	if len(fields) == 2 {
+		date, fields = fields[0], fields[1:]
+	}
+	if len(fields) != 1 {
+		return "", clock, nil, false
+	}
+	layout := "15:04"
+	if strings.Count(fields[0], ":") == 2 {
+		layout = "15:04:05"
+	}
+	clock, err := time.Parse(layout, fields[0])
+	return date, clock, where, err == nil
 }
 
 // parseTemplateDuration parses "[[HOURS:]MINUTES:]SECONDS".
