@@ -23,8 +23,8 @@ import (
 // drmaaOption is the option by which the library libdrmaa submits.
 const drmaaOption = "--drmaa"
 
-// runDRMAA submits the job template on standard input, and prints what the library has to
-// know in JSON: the id of the job, or the ids of a bulk, or an error number of DRMAA.
+// runDRMAA submits the job template on standard input. It prints in JSON the id of the
+// job, the ids of a bulk, or an error number of DRMAA.
 func runDRMAA(c *frame.Invocation) error {
 	document, err := submitTemplate(c)
 	var refused *qsub.TemplateError
@@ -99,9 +99,9 @@ func templateRefusal(err error) error {
 	return err
 }
 
-// categoryOptions returns the options of a job category: the words behind its name on its
-// line of drmaa.conf, the user's own or that of the machine. The category "default" need
-// not exist.
+// categoryOptions returns the options of a job category. They are the words behind its
+// name on its line of drmaa.conf, the user's own or that of the machine. The category
+// "default" need not exist.
 func categoryOptions(c *frame.Invocation, name string) ([]string, error) {
 	own := c.Getenv("XDG_CONFIG_HOME")
 	if own == "" {

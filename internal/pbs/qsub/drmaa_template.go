@@ -121,8 +121,8 @@ func (r *templateReader) readIndexes() error {
 	const most, maxBulk = 10_000_000, 1_000_000
 	if b.First < 1 || b.Last < 1 || b.First > most || b.Last > most || b.Step == 0 || b.Step < -most || b.Step > most ||
 		b.Step > 0 && b.Last < b.First || b.Step < 0 && b.Last > b.First {
-		return &TemplateError{DRMAAInvalidArgument, fmt.Sprintf("the indexes %d to %d by steps of %d: they begin at 1, "+
-			"end at %d at most, and the step leads from the first towards the last", b.First, b.Last, b.Step, most)}
+		return &TemplateError{DRMAAInvalidArgument, fmt.Sprintf("the indexes %d to %d by steps of %d: they begin at "+
+			"1, end at %d at most, and the step leads from the first towards the last", b.First, b.Last, b.Step, most)}
 	}
 	count := (b.Last-b.First)/b.Step + 1
 	if count > maxBulk {
@@ -444,7 +444,8 @@ func parseTemplateTime(text string, now time.Time) (time.Time, bool) {
 }
 
 // splitTemplateTime splits a time stamp in its date, its time and its zone.
-func splitTemplateTime(text string, local *time.Location) (date string, clock time.Time, where *time.Location, ok bool) {
+func splitTemplateTime(text string,
+	local *time.Location) (date string, clock time.Time, where *time.Location, ok bool) {
 	zone := ""
 	if i := strings.IndexAny(text, "+-"); i >= 0 {
 		text, zone = text[:i], strings.TrimSpace(text[i:])

@@ -49,7 +49,8 @@ func TestTemplateAttributes(t *testing.T) {
 		{map[string]string{"start_time": "18:00"}, nil,
 			map[string]string{"DeferralTime": fmt.Sprint(time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC).Unix())}},
 		{map[string]string{"deadline_time": "2026/11/22 00:00"}, nil,
-			map[string]string{"PeriodicRemove": fmt.Sprintf("time() >= %d", time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Unix())}},
+			map[string]string{"PeriodicRemove": fmt.Sprintf("time() >= %d",
+				time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Unix())}},
 		{map[string]string{"block_email": "1", "native_specification": "-M ann@x.org"}, nil,
 			map[string]string{"MailUsers": ""}},
 	} {
