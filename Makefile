@@ -109,6 +109,28 @@ generate: ## write the Go code of the protobuf messages anew
 install: build ## copy programs, manual, completions, units and samples below $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' SLURM='$(SLURM)' SLURM_LOCAL='$(SLURM_LOCAL)' scripts/install.sh
 
+# scripts/package.sh says what it needs and what can be set.
+PACKAGE = PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' SLURM='$(SLURM)' SLURM_LOCAL='$(SLURM_LOCAL)' scripts/package.sh
+
+.PHONY: deb rpm tar packages
+deb: ## build Debian packages into build/dist/, for GOARCH
+	@scripts/setup.sh go pam
+	@$(PACKAGE) deb
+rpm: ## build RPM packages into build/dist/, for GOARCH
+	@scripts/setup.sh go pam
+	@$(PACKAGE) rpm
+tar: ## build an archive of programs, manual and samples into build/dist/, for GOARCH
+	@scripts/setup.sh go pam
+	@$(PACKAGE) tar
+packages: ## build all of these, with checksums and a list of the modules in them
+	@scripts/setup.sh go pam
+	@$(PACKAGE) deb rpm tar
+
+.PHONY: test-packages
+test-packages: ## install, upgrade, remove and purge the Debian packages in bare Debian 12 and 13 (Debian, root)
+	@scripts/setup.sh go pam
+	@PACKAGE="$(PACKAGE)" scripts/test-packages.sh
+
 .PHONY: faults
 faults: build ## break SEEDS (10000) simulated pools, and hold them against what Roost promises
 	bin/roost sim faults --seeds $(or $(SEEDS),10000)
