@@ -67,7 +67,7 @@ func Install(i InstallOptions) (changed int, err error) {
 // programNames are the programs, which lie beside each other.
 func programNames() []string {
 	return []string{"roost", "roost-accountant", "roost-daemon", "roost-negotiator", "roost-node", "roost-q",
-		"roost-sim", "roost-starter", "roost-web", passwordProgram}
+		"roost-ranks", "roost-sim", "roost-starter", "roost-web", passwordProgram}
 }
 
 // passwordProgram is there only where it could be built, with the headers of libpam.

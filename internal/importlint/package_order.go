@@ -266,6 +266,7 @@ func packageOrders() []packageOrder {
 		{"cmd/roost-starter", false},
 		{"cmd/roost-web", false},
 
+		{"scripts/sbom", false},
 		{"internal/importlint", false},
 		{"internal/vmimage", false},
 		{"internal/e2e", false},

@@ -1,5 +1,5 @@
 // Command sbom writes what Go programs are made of: a software bill of materials
-// (CycloneDX 1.6, JSON) to its output, or the licences of their modules into a file.
+// (CycloneDX 1.6, JSON) to its output, or the licenses of their modules into a file.
 //
 // It reads the list of modules that the linker has put into each program. The same
 // programs give the same bytes.
@@ -27,7 +27,7 @@ import (
 func main() {
 	version := flag.String("version", "", "version of the programs")
 	epoch := flag.Int64("epoch", 0, "instant of the document, in seconds since 1970")
-	notices := flag.String("notices", "", "write the licences of the modules into this file")
+	notices := flag.String("notices", "", "write the licenses of the modules into this file")
 	flag.Parse()
 	programs, err := readPrograms(flag.Args())
 	if err == nil && *notices != "" {
@@ -64,7 +64,7 @@ func readPrograms(paths []string) (all []program, err error) {
 	return all, nil
 }
 
-// moduleOf returns the module whose code is used, which may replace the one that is named.
+// moduleOf returns the module whose code is used. It may replace the one that is named.
 func moduleOf(m *debug.Module) *debug.Module {
 	if m.Replace != nil {
 		return m.Replace
@@ -171,7 +171,7 @@ func serial(sum []byte) string {
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// writeNotices writes the licences of Go and of all modules in the programs.
+// writeNotices writes the licenses of Go and of all modules in the programs.
 func writeNotices(path string, programs []program) error {
 	cache, err := goEnv("GOMODCACHE")
 	if err != nil {
@@ -187,7 +187,7 @@ func writeNotices(path string, programs []program) error {
 	}
 	defer f.Close()
 	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, "These programs contain the modules below, under their licences.")
+	fmt.Fprintln(w, "These programs contain the modules below, under their licenses.")
 	if err := writeNotice(w, "Go "+programs[0].info.GoVersion, goRoot); err != nil {
 		return err
 	}
@@ -224,8 +224,8 @@ func escapePath(path string) string {
 	return b.String()
 }
 
-// writeNotice writes the licence files of one directory. A directory without one is an
-// error, because a package would then lack what its licence asks for.
+// writeNotice writes the license files of one directory. A directory without one is an
+// error, because a package would then lack what its license asks for.
 func writeNotice(w io.Writer, name, dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -234,9 +234,9 @@ func writeNotice(w io.Writer, name, dir string) error {
 	found := false
 	for _, entry := range files {
 		upper := strings.ToUpper(entry.Name())
-		isLicence := strings.HasPrefix(upper, "LICENSE") || strings.HasPrefix(upper, "LICENCE") ||
-			strings.HasPrefix(upper, "COPYING") || strings.HasPrefix(upper, "UNLICENSE") || strings.HasPrefix(upper, "NOTICE")
-		if entry.IsDir() || !isLicence || strings.HasSuffix(upper, ".GO") {
+		named := slices.ContainsFunc([]string{"LICENSE", "LICENCE", "UNLICENSE", "COPYING", "NOTICE"},
+			func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
+		if entry.IsDir() || !named || strings.HasSuffix(upper, ".GO") {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
@@ -247,7 +247,7 @@ func writeNotice(w io.Writer, name, dir string) error {
 		fmt.Fprintf(w, "\n===== %s: %s\n\n%s", name, entry.Name(), text)
 	}
 	if !found && name != "Go" && !strings.HasPrefix(name, "Go go") {
-		return fmt.Errorf("%s: there is no licence in %s", name, dir)
+		return fmt.Errorf("%s: there is no license in %s", name, dir)
 	}
 	return nil
 }
