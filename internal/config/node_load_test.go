@@ -153,7 +153,7 @@ func fullNode() *Node {
 			Buckets: []string{"data", "results"}, Secret: "keys", PathStyle: true, Plain: true}},
 		Authority:   &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"},
 		AuthorityAt: "10.0.0.1:9700",
-		Web: &WebSettings{Checkpoints: "/srv/checkpoints",
+		Web: &WebSettings{Checkpoints: "/srv/checkpoints", OwnUnit: true,
 			Listen: []string{"10.0.0.1:9780", "unix:/run/roost/web.sock"},
 			Names:  []string{"pool.lab.example"}, URL: "https://roost.lab.example", User: "roost-web",
 			Certificate: "/etc/roost/web.pem", Key: "/etc/roost/web.key",

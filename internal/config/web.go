@@ -31,6 +31,8 @@ type WebSettings struct {
 	User string
 	// directory with checkpoints of the cell over time, for pages of past instants
 	Checkpoints string
+	// the daemon has a systemd unit, and the master does not start it
+	OwnUnit bool
 
 	Providers []OIDCProvider // OpenID providers whose users may log in
 	// service of PAM whose passwords are good for a login, and the directory of its file;
@@ -61,6 +63,7 @@ func (s *blockReader) readWeb(b *hclsyntax.Block, to *WebSettings) {
 	w.readText("key", &to.Key)
 	w.readText("user", &to.User)
 	w.readText("checkpoints", &to.Checkpoints)
+	w.readBool("own_unit", &to.OwnUnit)
 	for _, b := range w.nestedBlocks("oidc") {
 		w.readProvider(b, to)
 	}
@@ -150,5 +153,6 @@ func (w fileWriter) writeWeb(to *WebSettings) {
 	b.writeText("key", to.Key)
 	b.writeText("user", to.User)
 	b.writeText("checkpoints", to.Checkpoints)
+	b.writeBool("own_unit", to.OwnUnit)
 	b.writeLogins(to)
 }

@@ -101,7 +101,7 @@ func childrenOf(n *config.Node) []*childProcess {
 	if n.CellQueue != nil {
 		add(peer.CellQueue, "", peer.Collector, peer.Negotiator)
 	}
-	if n.Web != nil {
+	if n.Web != nil && !n.Web.OwnUnit {
 		add(webRole, "", peer.Schedd)
 	}
 	if n.Accountant != nil {
