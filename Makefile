@@ -10,6 +10,8 @@ SLURM_LOCAL := sbatch scancel srun
 SLURM       := salloc squeue scontrol sacct sinfo sacctmgr sshare sprio sstat sbcast
 
 # scripts/flags.sh says why. Other flags would compile all packages once more.
+# A Go that is too old fetches the one that go.mod asks for. Debian's needs this to do so.
+export GOTOOLCHAIN ?= auto
 export CGO_CFLAGS := $(shell . scripts/flags.sh; echo "$$CGO_CFLAGS")
 export GOFLAGS := $(shell . scripts/flags.sh; echo "$$GOFLAGS")
 LEAN := $(shell . scripts/flags.sh; echo "$$LEAN")

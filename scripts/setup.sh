@@ -9,17 +9,39 @@ fail() {
 	exit 1
 }
 
-# The directory of Go's own installer may not be in PATH.
+# The directory of Go's own installer may not be in PATH. From 1.21 on, any Go fetches the
+# one that go.mod asks for, if it may: Debian's own setting says that it may not.
 need_go() {
-	command -v "${GO:-go}" >/dev/null || fail \
-		"Go is not installed (no \"${GO:-go}\" in PATH)." \
-		"Get version $(wanted) or newer from https://go.dev/dl and put its bin directory into PATH."
+	export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+	command -v "${GO:-go}" >/dev/null || install_go
 	local have
 	have=$("${GO:-go}" env GOVERSION 2>&1) || fail "\"${GO:-go} env\" does not work:" "$have" \
 		"Version $(wanted) or newer is needed; Go 1.21 and later download it if they may reach the network."
 	[ "$(printf '%s\ngo%s\n' "$have" "$(wanted)" | sort -V | head -1)" = "go$(wanted)" ] || fail \
 		"$have is too old: version $(wanted) or newer is needed (https://go.dev/dl)."
 }
+
+# install_go installs the distribution's Go where that is new enough to fetch a newer one.
+install_go() {
+	local machine packaged=
+	machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+	if [ -z "${GO:-}" ] || [ "$GO" = go ]; then
+		if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+			[ -n "$(candidate)" ] || apt-get update >/dev/null 2>&1 || true
+			packaged=$(candidate)
+		fi
+	fi
+	if [ -n "$packaged" ] && dpkg --compare-versions "$packaged" ge 2:1.21; then
+		echo "setup: installing golang-go, ca-certificates" >&2
+		apt-get install -y --no-install-recommends golang-go ca-certificates >/dev/null 2>&1 || true
+	fi
+	command -v "${GO:-go}" >/dev/null || fail \
+		"Go is not installed (no \"${GO:-go}\" in PATH)." \
+		"Version $(wanted) or newer is needed. This line installs it, as root:" \
+		"  curl -fsSL https://go.dev/dl/go$(wanted).linux-$machine.tar.gz | tar -C /usr/local -xz && ln -sf /usr/local/go/bin/go /usr/local/bin/"
+}
+
+candidate() { apt-cache policy golang-go 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'; }
 
 wanted() { awk '$1 == "go" { print $2 }' go.mod; }
 
