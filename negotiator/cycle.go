@@ -24,6 +24,10 @@ func (c *leaderState) runCycle(now time.Time) {
 	if !c.usageCompared {
 		c.chargeAll(now)
 	}
+	for _, who := range c.guestUsage.takeChanged() {
+		c.chargeSubmitter(now, who)
+	}
+	c.changed = false
 	c.blackHoleDrains().drainBlackHoles(now)
 	snapshot, requests := c.cellSnapshot(now)
 	if snapshot == nil {

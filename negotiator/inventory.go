@@ -28,6 +28,7 @@ type machineInventory struct {
 	sorted        []*match.Machine    // the same machines, by name
 	total         roost.Resources     // of all machines
 	usageBySchedd usageBySchedd       // by schedd: resources that its tasks hold, from the machine ads
+	guestUsage    guestUsage          // resources that claims of guests hold, from the machine ads
 	prod          prodHoldings        // resources of claims in prod bands, from the machine ads
 	limitUse      limitUse            // use of concurrency limits, from the machine ads
 	commonAttrs   *classad.InternPool // attributes that the ads share
@@ -45,7 +46,8 @@ type inventoryMachine struct {
 
 func newInventory() *machineInventory {
 	return &machineInventory{machines: map[string]*inventoryMachine{}, usageBySchedd: usageBySchedd{},
-		prod: prodHoldings{}, limitUse: limitUse{}, commonAttrs: classad.NewPool()}
+		guestUsage: newGuestUsage(),
+		prod:       prodHoldings{}, limitUse: limitUse{}, commonAttrs: classad.NewPool()}
 }
 
 // machineUpdate is a parsed change of a machine ad.
@@ -93,6 +95,7 @@ func (v *machineInventory) applyUpdates(all []machineUpdate, synced bool) {
 		if old != nil {
 			v.total = v.total.Sub(old.Total)
 			v.usageBySchedd.addMachine(old, -1)
+			v.guestUsage.addMachine(old, -1)
 			v.limitUse.addMachine(old, -1)
 			v.prod.add(old, -1)
 			delete(v.machines, update.name)
@@ -101,6 +104,7 @@ func (v *machineInventory) applyUpdates(all []machineUpdate, synced bool) {
 			v.commonAttrs.Intern(m.Ad)
 			v.total = v.total.Add(m.Total)
 			v.usageBySchedd.addMachine(m, 1)
+			v.guestUsage.addMachine(m, 1)
 			v.limitUse.addMachine(m, 1)
 			v.prod.add(m, 1)
 			v.machines[update.name] = m

@@ -131,7 +131,7 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	c.chargeAll(now)
 	mail.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
 	c.broadcastPolicy()
-	if c.unavailableSent {
+	if c.unavailableSent && mail.guestOf == "" {
 		mail.putMessage(c.unavailableMessage())
 	}
 	return nil
@@ -185,6 +185,11 @@ func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue,
 	s := c.schedds[name]
 	if s == nil || s.sendQueue != mail {
 		return nil // a newer session has replaced this one
+	}
+	if mail.guestOf != "" {
+		if m = guestMessage(mail.guestOf, m); m == nil {
+			return nil
+		}
 	}
 	switch of := m.GetOf().(type) {
 	case *wire.FromSchedd_Request:

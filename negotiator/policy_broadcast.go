@@ -64,6 +64,9 @@ func (c *leaderState) broadcastPolicy() {
 	}
 	for i, s := range here {
 		m := c.policyMessages.message
+		if s.sendQueue.guestOf != "" { // who may do what here is none of a guest's business
+			m = &wire.Policy{}
+		}
 		now := policyVersion{version: c.policyMessages.version}
 		if m.GetDistributed() {
 			now.part, now.parts = i, len(here)

@@ -119,13 +119,13 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
 	if m.GetAd() != "" || r.Class == nil && r.problem == "" ||
 		r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
-		r.defineClass(m)
+		s.defineClass(r, m)
 	}
 	return nil
 }
 
 // defineClass computes the request's class anew.
-func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
+func (s *scheddState) defineClass(r *scheddRequest, m *wire.RequestUpdate) {
 	if m.GetAd() != "" {
 		r.AdText = m.GetAd()
 	}
@@ -133,8 +133,7 @@ func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
 	r.Class, r.problem = nil, ""
 	r.refusals = map[string]*claimRefusal{}
 	r.sentExplanation, r.explainedAt = "", time.Time{}
-	if m.GetOwner() == "" {
-		r.problem = "the request names no owner"
+	if r.problem = s.submitterProblem(r.Submitter); r.problem != "" {
 		return
 	}
 	band := roost.BatchBand
@@ -146,7 +145,7 @@ func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
 		}
 	}
 	r.Band = band
-	class, err := match.NewClass(r.AdText, r.Submitter, band, m.GetResources().Vector())
+	class, err := match.NewClass(s.requestAd(r.AdText), r.Submitter, band, m.GetResources().Vector())
 	if err != nil {
 		r.problem = err.Error()
 		return

@@ -22,6 +22,7 @@ type sendQueue struct {
 	oldestGrant time.Time     // when the oldest grant in it was decided; zero: none
 	endReason   error         // why the stream must end; nil: it must not
 	ready       chan struct{} // buffered signal that something waits
+	guestOf     string        // pool of a guest, from its certificate; empty: the schedd is of this pool
 }
 
 // Bounds of a send queue; a single message is accepted whatever its size. maxUnanswered

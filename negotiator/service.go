@@ -53,6 +53,7 @@ func (s *grpcService) Negotiate(stream scheddStream) error {
 		return err
 	}
 	name, mail := hello.GetName(), newSendQueue()
+	mail.guestOf = guestOf(stream.Context())
 	if derr := s.loop.runInLoop(ctx, func(now time.Time) {
 		if err = s.loop.onJoined(now, hello, mail); err == nil {
 			s.loop.cell.schedds[name].namesSubmitHosts = mayNameSubmitHosts(stream.Context(), name)

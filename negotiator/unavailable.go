@@ -17,7 +17,7 @@ func (c *leaderState) sendUnavailable(all []match.UnavailableWindow) {
 	}
 	c.sentUnavailable, c.unavailableSent = all, true
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
-		if s := c.schedds[name]; s.sendQueue != nil {
+		if s := c.schedds[name]; s.sendQueue != nil && s.sendQueue.guestOf == "" {
 			s.sendQueue.putMessage(c.unavailableMessage())
 		}
 	}

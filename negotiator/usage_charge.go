@@ -11,6 +11,9 @@ import (
 // reports of the schedds, and machine ads for schedds that have not reported to this
 // leader.
 func (c *leaderState) claimedBySubmitter(who fairshare.Submitter) roost.Resources {
+	if who.IsGuest() { // a guest's word on what it has counts for nothing
+		return c.guestUsage.held[who]
+	}
 	sum := c.unheardUsage[who]
 	for _, s := range c.schedds {
 		sum = sum.Add(s.usage[who])
@@ -52,6 +55,9 @@ func (c *leaderState) chargeAll(now time.Time) {
 		for who := range s.usage {
 			all[who] = true
 		}
+	}
+	for who := range c.guestUsage.held {
+		all[who] = true
 	}
 	c.unheardUsage = map[fairshare.Submitter]roost.Resources{}
 	for name, held := range c.usageBySchedd {

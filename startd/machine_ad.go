@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // reservedDisk is the part of the disk that is left to the system, in percent.
@@ -72,6 +73,9 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 	if slots := own.Accounts.Users == config.SlotUser && os.Geteuid() == 0; !slots || len(own.Accounts.Trust) == 0 &&
 		node.FileSystemDomain == node.Name {
 		ad.SetBool(roost.AttrSlotUsers, slots)
+	}
+	if own.Accounts.Guests != "" && own.Pilot == nil {
+		ad.SetBool(peer.AttrAcceptsGuests, true)
 	}
 	ad.SetInt(roost.AttrDaemonStart, time.Now().Unix())
 	node.DescribeMetrics(ad, own.Name)

@@ -66,6 +66,7 @@ type machineLoop struct {
 	firstAdSequence   map[slot.ClaimID]uint64                   // sequence of the first ad that shows the claim
 	rights            map[slot.ClaimID]userfiles.UserCredential // of claims that are about to be made
 	sessions          map[uint64]*scheddSession
+	guests            guestSchedds
 	lastSession       uint64 // number of the last session
 	sequence          uint64 // of the last ad
 	advertisedVersion uint64 // of the claim table that it shows
@@ -89,6 +90,7 @@ func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 		printedEndpoints: make(map[slot.ClaimID]printedEndpoint),
 		pinned:           make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
+		guests:  make(guestSchedds),
 		rights:  make(map[slot.ClaimID]userfiles.UserCredential),
 		metrics: newLoopMetrics(m.exporter),
 	}
@@ -133,6 +135,7 @@ func (l *machineLoop) run(ctx context.Context) {
 		case <-minor.C:
 			l.publishAd(false)
 			l.refreshMetrics()
+			endRevokedGuests(l)
 			if l.ownerState != nil {
 				l.reloadRules()
 				l.updateGuardReport()
@@ -189,6 +192,7 @@ func (l *machineLoop) handleEvent(update any) {
 		n.refused <- l.openSession(n.session, n.hello)
 	case sessionClosed:
 		delete(l.sessions, n.session.id)
+		endRevokedGuests(l)
 		l.table.Disconnected(boottime.Now(), n.session.id, n.session.schedd)
 	case scheddMessage:
 		n.session.room.Release(n.size)

@@ -150,6 +150,7 @@ func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who a
 		if err != nil {
 			claimReq.AccountError = fmt.Errorf("the request's ad: %w", err)
 		}
+		s.guest.describe(ad, r)
 		claimReq.Ad = ad
 	}
 	if claimReq.Info, err = claimInfo(r, claimReq.Ad); err != nil {
@@ -185,6 +186,11 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID,
 			a.GetProgram().GetUid())
 		l.rejectActivationFor(slot.RejectActivation{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()},
+			wire.Cause_CAUSE_LAUNCH)
+		return
+	}
+	if why := s.guest.refuses(a.GetProgram()); own && why != "" {
+		l.rejectActivationFor(slot.RejectActivation{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: why},
 			wire.Cause_CAUSE_LAUNCH)
 		return
 	}

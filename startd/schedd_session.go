@@ -26,6 +26,7 @@ type scheddSession struct {
 	queue  *sendqueue.Queue[*wire.FromStartd]
 	once   sync.Once
 	ended  chan struct{}
+	guest  guestSession
 	room   *semaphore.Weighted // for the bytes that the loop has not taken in yet
 }
 
@@ -63,6 +64,7 @@ func (m *startdHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire
 		return fmt.Errorf("session: %w: %s is wanted, and this is %s", roost.Unauthenticated, wanted, m.config.Name)
 	}
 	s := newScheddSession(hello.GetSchedd())
+	s.guest = guestOf(stream.Context())
 	refused := make(chan error, 1)
 	m.postEvent(sessionOpened{s, hello, refused})
 	select {
@@ -93,7 +95,7 @@ func (m *startdHost) readMessages(ctx context.Context, recv func() (*wire.ToStar
 			return
 		}
 		select {
-		case m.inbox <- scheddMessage{s, message, m.lookUpCredential(s.schedd, message), size}:
+		case m.inbox <- scheddMessage{s, message, m.lookUpCredential(s, message), size}:
 		case <-s.ended:
 			return
 		case <-m.loopDone:
@@ -136,6 +138,7 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	}
 	l.lastSession = s.id
 	l.sessions[s.id] = s
+	l.guests.note(s)
 	l.sendWelcome(s, hello.GetParts())
 	l.host.meters.ResendWindows(s.schedd)
 	sendHostileSession(s)

@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,13 +15,18 @@ import (
 
 // lookUpCredential looks up as which user a request's tasks would run. This happens
 // before the loop gets the request, because the loop must not wait for a user directory.
-func (m *startdHost) lookUpCredential(schedd string, message *wire.ToStartd) accountDecision {
+func (m *startdHost) lookUpCredential(s *scheddSession, message *wire.ToStartd) accountDecision {
 	r := message.GetClaim()
 	if r == nil {
 		return accountDecision{}
 	}
+	schedd := s.schedd
 	if p := m.config.Pilot; p != nil {
 		return pilotAccount(p, schedd, r)
+	}
+	if s.guest.pool != "" {
+		rights, err := m.accounts.ResolveGuest(s.guest.pool)
+		return accountDecision{rights, cmp.Or(s.guest.refusal(r), err)}
 	}
 	c := claim.Claimant{Node: schedd, UID: r.GetUid(), GID: r.GetGid(), GroupChosen: r.GetGroupChosen()}
 	ofCell := schedd == m.node.CellQueueName()

@@ -18,6 +18,9 @@ type TaskAccounts struct {
 	Users    AccountUsers
 	SlotUIDs account.IDRange
 	Trust    TrustList // empty: every submit node of the pool may name every user, within Users
+	// as whom tasks of other pools run: GuestSlots, or the name of a user; empty: they do
+	// not run
+	Guests string
 }
 
 // TrustList lists the users that submit nodes may name.
@@ -43,6 +46,9 @@ const (
 	SlotUser      AccountUsers = "slots" // tasks from other nodes run as slot users, which belong to no person
 )
 
+// GuestSlots has tasks of other pools run as slot users.
+const GuestSlots = "slots"
+
 // defaultSlotUIDs lie outside of the uids of accounts and of containers (systemd's
 // UIDS-GIDS: 1879048192 to 2147483647 are unused).
 var defaultSlotUIDs = account.IDRange{First: 1_900_000_000, Last: 1_900_000_000 + 1<<20 - 1}
@@ -56,7 +62,7 @@ func (a *TaskAccounts) fillDefaults(policy string) {
 			a.Users = SlotUser
 		}
 	}
-	if a.Users == SlotUser && a.SlotUIDs == (account.IDRange{}) {
+	if (a.Users == SlotUser || a.Guests == GuestSlots) && a.SlotUIDs == (account.IDRange{}) {
 		a.SlotUIDs = defaultSlotUIDs
 	}
 }
@@ -86,6 +92,12 @@ func (s *blockReader) readAccounts(b *hclsyntax.Block, to *TaskAccounts) {
 			err = fmt.Errorf("%s: uids below %d are the system's", text, account.FirstUser)
 		}
 		return err
+	})
+	a.readSetting("guests", `"slots"`, func(text string) error {
+		if to.Guests = text; text == "" || strings.ContainsAny(text, " :/\t\n") {
+			return fmt.Errorf("%q is neither %q nor the name of a user", text, GuestSlots)
+		}
+		return nil
 	})
 	for _, b := range a.nestedBlocks("trust") {
 		a.readTrust(b, &to.Trust)
@@ -121,7 +133,7 @@ func isValidPattern(pattern string) bool {
 }
 
 func (w fileWriter) writeAccounts(a TaskAccounts) {
-	if a.Users == "" && a.SlotUIDs == (account.IDRange{}) && len(a.Trust) == 0 {
+	if a.Users == "" && a.SlotUIDs == (account.IDRange{}) && len(a.Trust) == 0 && a.Guests == "" {
 		return
 	}
 	b := w.writeBlock("accounts")
@@ -129,6 +141,7 @@ func (w fileWriter) writeAccounts(a TaskAccounts) {
 	if a.SlotUIDs != (account.IDRange{}) {
 		b.writeText("slot_uids", a.SlotUIDs.String())
 	}
+	b.writeText("guests", a.Guests)
 	for _, t := range a.Trust {
 		b.writeBlock("trust", t.Node).writeList("users", t.Users)
 	}

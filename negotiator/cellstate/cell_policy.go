@@ -14,6 +14,7 @@ import (
 type CellPolicy struct {
 	Version       uint64 // ledger.Ledger's policy version plus one
 	Groups        []fairshare.AccountingGroup
+	GuestGroups   []ledger.AccountingGroup
 	Oversubscribe bool
 	Limits        []ledger.ConcurrencyLimit
 	Reservations  []match.AdvanceReservation
@@ -39,6 +40,7 @@ const conservativeDepth = 100
 func NewPolicy(l *ledger.Ledger) CellPolicy {
 	p := CellPolicy{Version: l.PolicyVersion() + 1, Oversubscribe: l.SettingOn(ledger.SettingGroupOversubscription),
 		Limits: l.Limits()}
+	p.GuestGroups = l.GuestGroups()
 	everywhere := l.SettingOn(ledger.SettingAcceptSurplusEverywhere)
 	for _, g := range l.Groups() {
 		group := fairshare.AccountingGroup{Name: g.Name, AcceptsSurplus: g.AcceptSurplus || everywhere}

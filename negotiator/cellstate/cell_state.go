@@ -62,6 +62,7 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 		s.Requests = append(s.Requests, &a.Request)
 	}
 	p.fillShares(l, s)
+	s.Guests = p.guestShares(s)
 	excesses := p.countLimits(s)
 	p.quota(l, s)
 	// it may preempt those who use something without requests
@@ -101,6 +102,41 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 			fillShare(who)
 		}
 	}
+}
+
+// guestShares returns what the guests have whose share is bounded, and may have.
+func (p *CellState) guestShares(s *match.Snapshot) map[string]match.GuestShare {
+	if len(p.Policy.GuestGroups) == 0 {
+		return nil
+	}
+	var total roost.Resources
+	for _, m := range s.Machines {
+		total = total.Add(m.Total)
+	}
+	all := make(map[string]match.GuestShare, len(p.Policy.GuestGroups))
+	for _, g := range p.Policy.GuestGroups {
+		var share match.GuestShare
+		switch {
+		case g.Cores != nil:
+			share.Ceiling = float64(*g.Cores) / 1000
+		case g.Fraction != nil:
+			share.Ceiling = *g.Fraction * total.CPU.Cores()
+		default:
+			continue
+		}
+		for who := range p.ChargedCores {
+			if who.Group == g.Name {
+				share.Usage += fairshare.CoresWorth(p.UsageByClaims(who), total)
+			}
+		}
+		for who, granted := range p.UsageByGrants {
+			if who.Group == g.Name {
+				share.Usage += fairshare.CoresWorth(granted, total)
+			}
+		}
+		all[g.Name] = share
+	}
+	return all
 }
 
 // countLimits sets how much of each limit is in use. It counts claims in machine ads, and

@@ -57,6 +57,13 @@ func (s Submitter) String() string {
 	return s.Group + "." + s.Owner
 }
 
+// GuestGroupPrefix begins the groups of guests, which are users of another pool. All of
+// the pool that is called "physics" here are in "peer:physics".
+const GuestGroupPrefix = "peer:"
+
+// IsGuest reports whether a submitter is a user of another pool.
+func (s Submitter) IsGuest() bool { return strings.HasPrefix(s.Group, GuestGroupPrefix) }
+
 // Compare orders submitters by group, then by owner.
 func (s Submitter) Compare(t Submitter) int {
 	if c := strings.Compare(s.Group, t.Group); c != 0 {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // AccountingGroup is a group of submitters with a share of the pool (HTCondor:
@@ -18,9 +20,11 @@ type AccountingGroup struct {
 	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // the group may use what others leave unused
 }
 
-// PeerGroupPrefix begins the names of the groups of guests. All users of the pool that is
-// called "physics" here are in "peer:physics". No job of this pool can name such a group.
-const PeerGroupPrefix = "peer:"
+// PeerGroupPrefix begins the names of the groups of guests. Their quota is a bound on
+// what they have, and takes nothing from the others.
+const PeerGroupPrefix = fairshare.GuestGroupPrefix
+
+func isGuestGroup(g AccountingGroup) bool { return strings.HasPrefix(g.Name, PeerGroupPrefix) }
 
 func (g AccountingGroup) name() string     { return g.Name }
 func (g AccountingGroup) users() []string  { return nil }
@@ -63,7 +67,7 @@ func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 	fraction := 0.0
 	add := func(c AccountingGroup) {
 		switch {
-		case c.Parent() != parent:
+		case c.Parent() != parent || isGuestGroup(c):
 		case c.Cores != nil:
 			cores += *c.Cores
 			parts = append(parts, fmt.Sprintf("%s %v", c.Name, float64(*c.Cores)/1000))
@@ -93,9 +97,15 @@ func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 	return nil
 }
 
-// Groups lists the groups by name, so that each follows its parent.
+// Groups lists the groups of this pool by name, so that each follows its parent.
 func (l *Ledger) Groups() []AccountingGroup {
-	return slices.Collect(objectValues[AccountingGroup](l, KindGroup))
+	return slices.DeleteFunc(slices.Collect(objectValues[AccountingGroup](l, KindGroup)), isGuestGroup)
+}
+
+// GuestGroups lists the groups of guests whose share is bounded.
+func (l *Ledger) GuestGroups() []AccountingGroup {
+	return slices.DeleteFunc(slices.Collect(objectValues[AccountingGroup](l, KindGroup)),
+		func(g AccountingGroup) bool { return !isGuestGroup(g) })
 }
 
 // Group returns the group with that name.

@@ -37,6 +37,7 @@ type negotiationCycle struct {
 	lastSubmitter      fairshare.Submitter
 	groups             map[string]*groupQuota // by name; nil if there are no groups
 	groupNames         []string               // sorted
+	guests             map[string]*guestQuota // by group: the guests whose share is bounded
 	result             Plan
 	waitingUnits       int  // units that wait once everything has been placed
 	proposalsFirst     bool // self-placements are being checked, before all other units
@@ -159,7 +160,7 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 
 // with reports whether two requests take turns with each other.
 func (w *requestState) with(other *requestState) bool {
-	return w.Band == other.Band && w.Now == other.Now
+	return w.Band == other.Band && w.Now == other.Now && w.Submitter.IsGuest() == other.Submitter.IsGuest()
 }
 
 // placeFirst places the requests that an operator ordered to run now, the oldest first,
@@ -173,7 +174,7 @@ func (p *negotiationCycle) placeFirst(wants []*requestState) {
 }
 
 // compareTurns orders requests: those to run now first, then by band from high to low,
-// submitter, priority, age and key.
+// then those of this pool before those of guests, then by submitter, priority, age and key.
 func compareTurns(a, b *requestState) int {
 	switch {
 	case a.Now != b.Now:
@@ -183,6 +184,11 @@ func compareTurns(a, b *requestState) int {
 		return 1
 	case a.Band != b.Band:
 		return cmp.Compare(b.Band, a.Band)
+	case a.Submitter.IsGuest() != b.Submitter.IsGuest(): // guests get what the others have left
+		if b.Submitter.IsGuest() {
+			return -1
+		}
+		return 1
 	case a.Submitter != b.Submitter:
 		return a.Submitter.Compare(b.Submitter)
 	case a.Priority != b.Priority:

@@ -26,7 +26,14 @@ const maxQuotaRounds = 3
 type submitterState struct {
 	SubmitterShare
 	usage float64     // cores, at this point of the cycle
-	group *groupQuota // nil: there are no groups
+	group *groupQuota // nil: there are no groups, or it is a guest
+	guest *guestQuota // nil: it is no guest, or its pool has no bound
+}
+
+// guestQuota is what all users of a guest pool use and may use, in cores.
+type guestQuota struct {
+	name string
+	GuestShare
 }
 
 // groupQuota is what an accounting group uses and may use, in cores.
@@ -49,6 +56,12 @@ func (p fairSharePlanner) initSubmitters() {
 		}
 		slices.Sort(p.groupNames)
 	}
+	if len(p.Guests) > 0 {
+		p.guests = make(map[string]*guestQuota, len(p.Guests))
+		for name, g := range p.Guests {
+			p.guests[name] = &guestQuota{name, g}
+		}
+	}
 	for who, st := range p.Shares {
 		p.initSubmitter(who, st)
 	}
@@ -57,7 +70,7 @@ func (p fairSharePlanner) initSubmitters() {
 func (p fairSharePlanner) initSubmitter(who fairshare.Submitter, st SubmitterShare) *submitterState {
 	a := p.scratch.newSubmitterState(submitterState{SubmitterShare: st,
 		usage: fairshare.CoresWorth(st.Usage, p.poolTotal)})
-	if p.groups != nil {
+	if a.guest = p.guests[who.Group]; p.groups != nil && !who.IsGuest() {
 		a.group = p.groups[fairshare.NearestGroup(p.groupNames, who.Group)]
 	}
 	p.submitters[who] = a
@@ -76,8 +89,9 @@ func (p fairSharePlanner) sumGroupUsage() {
 	}
 	slices.SortFunc(all, fairshare.Submitter.Compare)
 	for _, who := range all {
-		a := p.submitters[who]
-		a.group.usage += a.usage
+		if a := p.submitters[who]; a.group != nil {
+			a.group.usage += a.usage
+		}
 	}
 }
 
@@ -109,6 +123,9 @@ func (a *submitterState) addUsage(cores float64) {
 	if a.group != nil {
 		a.group.usage += cores
 	}
+	if a.guest != nil {
+		a.guest.Usage += cores
+	}
 }
 
 // unitsWithinShare returns how many of n units fit under the submitter's ceiling and the
@@ -126,6 +143,13 @@ func (p fairSharePlanner) unitsWithinShare(w *requestState, n int) int {
 			}
 			return 0
 		}
+	}
+	if g := a.guest; g != nil {
+		if n = min(n, wholeUnitsIn(g.Ceiling-g.Usage, unit)); n == 0 && w.Explain {
+			w.waitReason, w.waitReasonKind = fmt.Sprintf("share: the guests of %s use %s of the %s cores that they may "+
+				"have", g.name, coresText(g.Usage), coresText(g.Ceiling)), OverLimit
+		}
+		return n
 	}
 	if a.group == nil || w.Band.IsProd() {
 		return n
@@ -224,7 +248,7 @@ func (p fairSharePlanner) sortByStarvation(byGroup map[*groupQuota][]*requestSta
 
 // placeBand places the requests of one band.
 func (p fairSharePlanner) placeBand(wants []*requestState) {
-	if p.groups == nil || wants[0].Band >= roost.ProductionBand {
+	if p.groups == nil || wants[0].Band >= roost.ProductionBand || wants[0].Submitter.IsGuest() {
 		p.placeStreams(wants)
 		p.takeTurns(wants, math.Inf(1))
 		return

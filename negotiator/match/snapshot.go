@@ -31,6 +31,8 @@ type Snapshot struct {
 	// Groups are the accounting groups that have quotas; the cycle computes their
 	// Requested. Without groups everything is one pool.
 	Groups []fairshare.AccountingGroup
+	// Guests are the groups of guests whose share is bounded, by name.
+	Guests map[string]GuestShare
 	// Oversubscribe allows static quotas whose sum is more than the pool has.
 	Oversubscribe bool
 	// RecentStarts are the grants of the last minutes, in order of time. The start
@@ -58,6 +60,9 @@ type RecentStart struct {
 	Resources roost.Resources // of one unit
 	Units     int
 }
+
+// GuestShare bounds what all users of another pool have together, in cores.
+type GuestShare struct{ Usage, Ceiling float64 }
 
 // RequestKey identifies a request in the pool.
 type RequestKey struct {

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -97,6 +99,39 @@ func (a *Accounts) refusalReason(uid uint32) error {
 			roost.PermissionDenied, uid, a.node)
 	}
 	return nil
+}
+
+// ResolveGuest says as whom the tasks of a guest run here, or why they do not. Numbers of
+// users of another pool mean nothing here.
+func (a *Accounts) ResolveGuest(pool string) (Credential, error) {
+	switch {
+	case a.rules.Guests == "":
+		return Credential{}, fmt.Errorf("%w: the owner of %s accepts no tasks of other pools (guests, in accounts of the "+
+			"node file there), and this is one of %s", roost.PermissionDenied, a.node, pool)
+	case a.rules.Guests == config.GuestSlots && a.ownUID == 0:
+		return Credential{SlotUserPending: true}, nil
+	case a.rules.Guests == config.GuestSlots:
+		return Credential{}, fmt.Errorf("%w: this startd runs as uid %d without root's rights, so it has no slot users",
+			roost.PermissionDenied, a.ownUID)
+	}
+	u, err := user.Lookup(a.rules.Guests)
+	if err != nil {
+		return Credential{}, fmt.Errorf("on %s: %w: guests run as %s there: %w", a.node, roost.PermissionDenied,
+			a.rules.Guests, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err == nil {
+		err = a.refusalReason(uint32(uid))
+	}
+	if err != nil {
+		return Credential{}, fmt.Errorf("on %s: guests run as %s there: %w", a.node, a.rules.Guests, err)
+	}
+	if uint32(uid) == a.ownUID {
+		return Credential{UserCredential: OwnCredential()}, nil
+	}
+	entry, err := a.directory.User(uint32(uid))
+	return Credential{UserCredential: userfiles.UserCredential{UID: uint32(uid), GID: entry.GID,
+		Groups: entry.Groups}}, err
 }
 
 func inRanges(list []account.IDRange, id uint32) bool {
