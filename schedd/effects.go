@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -47,7 +48,9 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 			renewNameRights(s, e.Node)
 		case dispatch.GrantResult:
 			s.metrics.countGrantResult(e)
-			s.leader.SendGrantResult(e)
+			if l := leaderOfGrant(s, e.Grant.Epoch); l != nil {
+				l.SendGrantResult(e)
+			}
 		}
 	}
 }
@@ -120,6 +123,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.IsSecondaryGroup(r.UID, r.GID),
 	}
 	m.Alloc = c.Grant.Alloc
+	claimElsewhere(s, c.Node, m)
 	if attack.Is(attack.SystemGID) {
 		m.Gid = 42
 	}
@@ -141,7 +145,9 @@ func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 		s.failUnlaunchable(e, err, now)
 		return
 	}
-	addNameRight(s, e.Attempt, program)
+	if !flock.IsElsewhere(e.Node) {
+		addNameRight(s, e.Attempt, program)
+	}
 	m := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
 		Claim: e.Claim, Attempt: codec.AttemptRef(e.Attempt), Program: program, HoldForInput: hasTransfers,
 	}}}

@@ -145,11 +145,17 @@ func (s *Schedd) handle(event any, now time.Time) {
 			s.onStartdMessage(p, n.message, now)
 		}
 	case negotiation.LeaderConnected:
-		s.leader.OnConnected(n)
+		if l := leaderOf(s, n.Pool); l != nil {
+			l.OnConnected(n)
+		}
 	case negotiation.LeaderDisconnected:
-		s.leader.OnDisconnected(n)
+		if l := leaderOf(s, n.Pool); l != nil {
+			l.OnDisconnected(n)
+		}
 	case negotiation.LeaderMessage:
-		s.leader.OnMessage(n)
+		if l := leaderOf(s, n.Pool); l != nil {
+			l.OnMessage(n)
+		}
 	case transfer.SecretsRead:
 		transfer.OnSecretsRead(s.transfers, n)
 	case transfer.AttemptQuery:
@@ -190,6 +196,7 @@ func (s *Schedd) react(now time.Time) {
 		for _, r := range dirty {
 			s.dispatch.RequestChanged(s.clock.boot, dispatch.RequestID(r))
 			s.leader.MarkDirty(r)
+			markFlockDirty(s, r)
 			s.leader.RetryRouting(r)
 		}
 		s.leader.RouteWaitingJobs(now)
@@ -219,8 +226,10 @@ func (s *Schedd) react(now time.Time) {
 	}
 	for _, r := range s.dispatch.ShrunkRequests() {
 		s.leader.MarkDirty(queue.RequestID(r)) // what runs of a queue may be counted
+		markFlockDirty(s, queue.RequestID(r))
 	}
 	s.leader.SendRequestUpdates(now)
+	sendFlockUpdates(s, now)
 	s.leader.SendDemands(now)
 	s.service.SignalWatches()
 }
@@ -325,6 +334,7 @@ func (s *Schedd) tick() {
 	if now.Sub(s.usageSentAt) >= time.Second {
 		s.usageSentAt = now
 		s.leader.SendUsage()
+		offerFlock(s, now)
 	}
 	s.react(now)
 	s.metrics.refresh(now)

@@ -83,6 +83,7 @@ type Schedd struct {
 	dispatch       *dispatch.Dispatcher
 	peers          map[string]*nodeConn
 	leader         *negotiation.LeaderConn
+	flock          []*hostPool // the pools that lend machines, in the order in which they are asked
 	transfers      *transfer.FileTransfers
 	service        *api.Service // of users
 	archive        *jobArchive
@@ -268,8 +269,10 @@ func (s *Schedd) assemble() {
 		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
 		AttackPeers: s.peerSchedds.AttackPeers,
 	})
+	s.openFlock()
 	s.service = api.New(api.Config{
-		Node: s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
+		Elsewhere: func(id queue.RequestID) []string { return explainFlock(s, id) },
+		Node:      s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,
 		Journal: s.journal, History: s.history, RemoveHistory: historyRemoval(s), Reserve: s.reserve,
 		Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
@@ -355,6 +358,9 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	group.Go(func() error { s.feed.Run(feedContext); return nil })
 	group.Go(func() error { defer close(batches); return s.runLoop(ctx, batches, committed) })
 	group.Go(func() error { s.leader.RunLeaderTracker(ctx); return nil })
+	for _, h := range s.flock {
+		group.Go(func() error { h.run(ctx, s); return nil })
+	}
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
 	group.Go(func() error { s.archive.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/schedd/api"
 	"github.com/roost-batch/roost/schedd/codec"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
@@ -22,14 +23,14 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 		return
 	}
 	p.session = n.session
-	if d := n.welcome.GetFileSystemDomain(); d != "" {
+	if d := n.welcome.GetFileSystemDomain(); d != "" && !flock.IsElsewhere(n.node) {
 		s.transfers.SetDomain(n.node, d)
 	}
 	noteNodeEnd(s, n)
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
-			Claim: c.GetClaim(), Grant: roost.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
+			Claim: c.GetClaim(), Grant: grantOf(s, n.node, c.GetEpoch(), c.GetGrant()),
 			Attempt: codec.AttemptID(s.node.Name, c.GetAttempt()),
 			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: codec.EncodePlacement(c.GetPlaced()),
 			Exited: c.GetExited() != nil,
@@ -84,11 +85,11 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 	case *wire.FromStartd_Claim:
 		c := m.Claim
 		tasktrace.Mark(tasktrace.Claimed, tasktrace.Task{})
-		if d := c.GetScratchDomain(); d != "" {
+		if d := c.GetScratchDomain(); d != "" && !flock.IsElsewhere(p.Name) {
 			s.transfers.SetDomain(p.Name, d)
 		}
 		s.dispatch.ClaimAnswered(s.clock.boot, p.Name, dispatch.ClaimReply{
-			Grant: roost.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
+			Grant: grantOf(s, p.Name, c.GetEpoch(), c.GetGrant()), Claim: c.GetClaim(),
 			AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
 			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()),
 			Placement: codec.EncodePlacement(c.GetPlaced()), Displaced: codec.PreemptionParties(c.GetDisplaced()),

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/sendqueue"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/transfer"
 )
@@ -65,6 +66,8 @@ type nodeConn struct {
 	conn    *grpc.ClientConn
 	stop    context.CancelFunc
 	stopped chan struct{}
+	// the pool of a machine of another pool; nil: it is of this one
+	elsewhere *flock.Host
 	// of the goroutine that owns the state: the one whose welcome it has seen, nil while
 	// the node is away
 	session *startdSession
@@ -96,14 +99,21 @@ func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeCo
 	p := &nodeConn{StartdNode: transfer.StartdNode{Name: name}, address: address, stop: stop,
 		stopped: make(chan struct{})}
 	host, at := negotiation.ParseLocation(name, address)
-	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
+	identity, elsewhere, err := identityFor(s, name)
+	var conn *grpc.ClientConn
+	if err == nil {
+		conn, err = rpc.DialNode(at, identity, peer.Startd, host)
+	}
 	if err != nil {
 		s.log.Error("cannot reach node", "node", name, "error", err)
 		stop()
 		close(p.stopped)
 		return p
 	}
-	p.conn, p.Client = conn, wire.NewStartdClient(conn)
+	p.conn, p.Client, p.elsewhere = conn, wire.NewStartdClient(conn), elsewhere
+	if elsewhere != nil {
+		p.Client = flock.StartdClient{StartdClient: p.Client, Schedd: elsewhere.Schedd}
+	}
 	go func() {
 		defer close(p.stopped)
 		defer conn.Close()
@@ -144,6 +154,10 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		return err
 	}
 	hello := s.greetingMessage(p.Name)
+	wanted, _ := flock.ParseMachine(p.Name)
+	if p.elsewhere != nil {
+		hello.Schedd, hello.Address, hello.Node = p.elsewhere.Schedd, "", wanted
+	}
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
@@ -151,7 +165,7 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 	if err != nil {
 		return err
 	}
-	if err := checkWelcome(p.Name, welcome); err != nil {
+	if err := checkWelcome(wanted, welcome); err != nil {
 		return err
 	}
 	now := newSession()
@@ -166,8 +180,11 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		defer close(writer)
 		defer cancel()
 		host, _ := negotiation.ParseLocation(p.Name, p.address)
-		now.out.SendEach(ctx, s.transfers.SignNameRights(host, s.transfers.SignImageRights(p.Name,
-			func(m *wire.ToStartd) error { return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send)) })))
+		send := func(m *wire.ToStartd) error { return sendToNode(s.log, p.Name, m, sendInTime(end, stream.Send)) }
+		if p.elsewhere == nil { // other pools have no use for signatures of this one
+			send = s.transfers.SignNameRights(host, s.transfers.SignImageRights(p.Name, send))
+		}
+		now.out.SendEach(ctx, send)
 	}()
 	err = s.receiveFromStartd(ctx, p.Name, now, stream.Recv)
 	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {

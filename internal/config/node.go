@@ -96,6 +96,10 @@ type ScheddSettings struct {
 	MaxOfUser    int           // the most tasks in the queue, of one user; half of MaxQueued by default
 	Notify       NotifySettings
 	SubmitTo     QueueChoice // of jobs that say nothing
+	Flock        []string    // names of the pools whose machines tasks may have, in the order of preference
+	// how long tasks find no room at home before the first of these is asked, and again
+	// before each further one; a minute by default
+	FlockWait time.Duration
 
 	Dialect       roost.PBSDialect // dialect of the users' PBS commands; OpenPBS by default
 	KeepCompleted time.Duration    // how long Torque's commands show jobs that have ended; 5 minutes by default

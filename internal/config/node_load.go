@@ -253,6 +253,12 @@ func (s *blockReader) readSchedd(b *hclsyntax.Block, to *ScheddSettings) {
 		to.SubmitTo, err = parseQueueChoice(text)
 		return err
 	})
+	d.readList("flock", `"physics"`, &to.Flock, func(text string, at hcl.Range) {
+		if !IsValidName(text) {
+			d.addProblem(at, "write the names that roost peer list shows", "flock: %q is no name of a pool", text)
+		}
+	})
+	d.readDuration("flock_wait", `"1m"`, &to.FlockWait)
 	if b := d.singleBlock("notify"); b != nil {
 		d.readNotify(b, &to.Notify)
 	}

@@ -47,6 +47,8 @@ func Write(n *Node) []byte {
 		}
 		b.writeList("listen", s.Listen)
 		b.writeDuration("job_lease", s.JobLease)
+		b.writeList("flock", s.Flock)
+		b.writeDuration("flock_wait", s.FlockWait)
 		b.writeDuration("keep_history", s.KeepHistory)
 		b.writeBool("allow_root", s.AllowRoot)
 		if s.MaxQueued != 0 {

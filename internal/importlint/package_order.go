@@ -178,6 +178,7 @@ func packageOrders() []packageOrder {
 		{"schedd/feed", false},
 		{"schedd/notify", false},
 		{"schedd/peers", false},
+		{"schedd/flock", false},
 		{"schedd/negotiation", false},
 		{"schedd/transfer", false},
 		{"schedd/userlog", false},

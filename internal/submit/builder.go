@@ -22,7 +22,7 @@ var jobSettings = []string{
 	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask",
 	"unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "mpi",
 	"start_timeout", "reservation", "queue",
-	"hold", "rerunnable", "cell_queue",
+	"hold", "rerunnable", "cell_queue", "flock",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
 	"run_count", "mail_on", "mail_to", "empty_output", "remove_output", "in", "place",
 	"periodic_hold", "periodic_hold_reason", "periodic_release", "periodic_remove", "periodic_remove_reason",

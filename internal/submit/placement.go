@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // readPlacement reads the settings that decide when and where a job runs.
@@ -76,6 +77,9 @@ func (b resourceReader) readLimits() {
 	}
 	if cell, ok := b.constantBool("cell_queue"); ok {
 		b.ad.SetBool(roost.AttrCellQueue, cell)
+	}
+	if elsewhere, ok := b.constantBool("flock"); ok && !elsewhere {
+		b.ad.SetBool(jobad.AttrFlock, false)
 	}
 	if again, ok := b.constantBool("rerunnable"); ok {
 		b.ad.SetBool(roost.AttrRerunnable, again)

@@ -270,6 +270,9 @@ func (v *jobView) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 	if v.explainInside(reply, st) {
 		return
 	}
+	if v.elsewhere != nil {
+		defer func() { reply.Advice = append(reply.Advice, v.elsewhere(st.Request)...) }()
+	}
 	if !v.leader.IsConnected() {
 		reply.Summary = "it waits for the negotiator, which cannot be reached: " + v.leader.LeaderStatus()
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")

@@ -91,6 +91,10 @@ type Config struct {
 	Table         *JobTable
 	Metrics       *metrics.Schedd
 
+	// Elsewhere returns how the tasks of a request fare in other pools, a line for each;
+	// nil: they run in this one only.
+	Elsewhere func(queue.RequestID) []string
+
 	// AddUsage takes an hour of an attempt for the accounts. It fills in the key.
 	AddUsage     func(usagewindow.Attempt, *accounting.UsageHour)
 	SpentBudgets *atomic.Pointer[admission.SpentBudgets] // that an accountant has said
@@ -120,6 +124,7 @@ type jobView struct {
 	// usage over time of the attempts that run
 	usageWindows *usagewindow.Log
 	waits        waitSummary
+	elsewhere    func(queue.RequestID) []string
 }
 
 // jobActions decides what users and commands change of jobs. All its methods are called
@@ -155,7 +160,8 @@ type Service struct {
 // New returns the service; nothing is started.
 func New(c Config) *Service {
 	v := &jobView{
-		node: c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
+		elsewhere: c.Elsewhere,
+		node:      c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
 		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
 		liveUsage: make(liveUsage), checkResults: make(checkResults), usageWindows: usagewindow.NewLog(c.AddUsage),
 		transfers: c.Transfers,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 )
@@ -13,6 +14,16 @@ import (
 type RequestTotal struct {
 	Claims    int
 	Resources roost.Resources
+	Elsewhere roost.Resources // the part of Resources that is on machines of other pools
+}
+
+// elsewhere returns what a claim holds on a machine of another pool, which has a name
+// with the pool in it, "n1@physics".
+func (c *Claim) elsewhere() roost.Resources {
+	if strings.Contains(c.Node, "@") {
+		return c.Resources
+	}
+	return roost.Resources{}
 }
 
 // EachTotal lists the totals of the requests, in order of their numbers. It does not look
@@ -31,7 +42,7 @@ func (d *Dispatcher) addToNode(n *nodeState, c *Claim) {
 	d.removeFromNode(n, c.ID)
 	n.claims[c.ID] = c
 	t := d.totals[c.Request]
-	d.totals[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources)}
+	d.totals[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources), t.Elsewhere.Add(c.elsewhere())}
 	d.deadlines().noteAdded(n, c)
 }
 
@@ -45,7 +56,7 @@ func (d *Dispatcher) removeFromNode(n *nodeState, id uint64) {
 	if t := d.totals[c.Request]; t.Claims == 1 {
 		delete(d.totals, c.Request)
 	} else {
-		d.totals[c.Request] = RequestTotal{t.Claims - 1, t.Resources.Sub(c.Resources)}
+		d.totals[c.Request] = RequestTotal{t.Claims - 1, t.Resources.Sub(c.Resources), t.Elsewhere.Sub(c.elsewhere())}
 	}
 	d.deadlines().noteRemoved(n)
 }
@@ -56,7 +67,7 @@ func checkTotals(d *Dispatcher) {
 	d.EachClaim(func(c *Claim) {
 		if c.State != Requested {
 			t := want[c.Request]
-			want[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources)}
+			want[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources), t.Elsewhere.Add(c.elsewhere())}
 		}
 	})
 	if !maps.Equal(d.totals, want) {

@@ -70,6 +70,7 @@ type Config struct {
 	Groups      GroupNamer
 	Admins      *peers.JobAdmins
 	AttackPeers func(ctx context.Context) // of a hostile schedd
+	Guest       *Guest                    // of the leader of another pool; nil: it is that of this pool
 }
 
 // LeaderConn is the loop's side of the connection to the leader. What is below the line
@@ -98,16 +99,21 @@ type LeaderConn struct {
 	lostTasks    map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	nodeFailures nodeFailures
 	starts       startErrors
+	guest        *guestState // nil: the leader is that of this pool
 }
 
 // New returns one without a leader.
 func New(c Config) *LeaderConn {
-	return &LeaderConn{
+	l := &LeaderConn{
 		host: c.Host, address: c.Address, started: c.Started, negotiators: c.Negotiators, identity: c.Identity,
 		log: c.Log, queue: c.Queue, dispatch: c.Dispatch, loop: c.Loop, calls: c.Calls, reasons: c.Reasons,
 		groups: c.Groups, admins: c.Admins, placer: newSelfPlacer(c.Host, c.Log), attackPeers: c.AttackPeers,
 		lostTasks: make(map[queue.RequestID]int),
 	}
+	if c.Guest != nil {
+		l.guest = newGuestState(*c.Guest)
+	}
+	return l
 }
 
 // OnConnected takes in that a leader has answered the hello.

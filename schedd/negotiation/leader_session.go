@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -104,11 +105,12 @@ func (l *LeaderConn) SendRequestUpdates(now time.Time) {
 func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now time.Time) bool {
 	r, ok := l.queue.Request(id)
 	ok = ok && r.Inside.Alloc == 0 // the negotiator sees the alloc alone
+	ok = ok && (l.guest == nil || l.isOffered(r, now))
 	last := n.lastUpdates[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
 	behind := l.queue.WaitsForEarlierGang(id)
 	if ok && !behind {
-		noWait = uint32(min(l.dispatch.Movable(l.loop.BootTime(), dispatch.RequestID(id)), maxWanted))
+		noWait = l.guest.elseZero(uint32(min(l.dispatch.Movable(l.loop.BootTime(), dispatch.RequestID(id)), maxWanted)))
 		wanted = noWait + uint32(min(max(r.Ready-l.dispatch.ClaimCounts(dispatch.RequestID(id)), 0), maxWanted))
 		if size, ok := l.queue.NextGang(id); ok {
 			gang = uint32(size)
@@ -243,6 +245,10 @@ func drainsOf(p *wire.Policy) (all []queue.NodeDrain) {
 
 // onNegotiatorMessage takes in a message of the negotiator.
 func (l *LeaderConn) onNegotiatorMessage(m *wire.ToSchedd) {
+	if l.guest != nil {
+		l.onHostMessage(m)
+		return
+	}
 	switch m := m.GetOf().(type) {
 	case *wire.ToSchedd_Grant:
 		tasktrace.Mark(tasktrace.Granted, tasktrace.Task{})
@@ -315,6 +321,7 @@ func (l *LeaderConn) SendGrantResult(a dispatch.GrantResult) {
 		return
 	}
 	l.stream.dirty[queue.RequestID(a.Request)] = true
+	a.Grant.Epoch, _ = flock.SplitEpoch(a.Grant.Epoch)
 	l.stream.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
 		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence,
 		Reason: a.Reason,
@@ -324,7 +331,7 @@ func (l *LeaderConn) SendGrantResult(a dispatch.GrantResult) {
 // SendUsage tells the negotiator what each submitter holds, where that has changed.
 func (l *LeaderConn) SendUsage() {
 	n := l.stream
-	if n == nil {
+	if n == nil || l.guest != nil { // a host counts what its machines say
 		return
 	}
 	held := make(map[submitterKey]roost.Resources)
@@ -332,7 +339,7 @@ func (l *LeaderConn) SendUsage() {
 		r, ok := l.queue.Request(queue.RequestID(id))
 		if ok && (r.Inside.Alloc == 0 || mutant.Active(mutant.InsideCharged)) { // the alloc is counted
 			who := submitterKey{r.Owner, r.Group}
-			held[who] = held[who].Add(t.Resources)
+			held[who] = held[who].Add(t.Resources.Sub(t.Elsewhere))
 		}
 	})
 	for who := range n.usage {

@@ -17,14 +17,17 @@ type (
 		Name    string
 		Address string
 		Out     *sendqueue.Queue[*wire.FromSchedd]
+		Pool    string // of the leader; empty: this pool; likewise below
 	}
 	LeaderDisconnected struct {
-		Out *sendqueue.Queue[*wire.FromSchedd]
-		Err error
+		Out  *sendqueue.Queue[*wire.FromSchedd]
+		Err  error
+		Pool string
 	}
 	LeaderMessage struct {
 		Out     *sendqueue.Queue[*wire.FromSchedd]
 		Message *wire.ToSchedd
+		Pool    string
 	}
 )
 
@@ -41,6 +44,9 @@ func (l *LeaderConn) limitedGrants() (all bool, list []*wire.HeldGrant) {
 
 // HelloMessage is what the schedd says of itself to a negotiator.
 func (l *LeaderConn) HelloMessage() *wire.ScheddHello {
+	if l.guest != nil {
+		return &wire.ScheddHello{Name: l.host, Started: l.started.UnixNano(), Tells: true, ConfirmsPolicy: true}
+	}
 	m := &wire.ScheddHello{Name: l.host, Address: l.address, Started: l.started.UnixNano(), Tells: true,
 		ConfirmsPolicy: true}
 	m.Lists, m.Grants = l.limitedGrants()
@@ -72,7 +78,7 @@ func (p *leaderTracker) runNegotiatorStream(ctx context.Context, conn *grpc.Clie
 	p.attackLeader(ctx, wire.NewNegotiatorClient(conn), stream.Send)
 	out := sendqueue.New[*wire.FromSchedd]()
 	p.leader.calls.PostEvent(ctx, LeaderConnected{first.GetHello().GetEpoch(), first.GetHello().GetName(), address,
-		out})
+		out, p.leader.pool()})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
@@ -84,12 +90,14 @@ func (p *leaderTracker) runNegotiatorStream(ctx context.Context, conn *grpc.Clie
 	for err == nil {
 		var m *wire.ToSchedd
 		if m, err = stream.Recv(); err == nil {
-			p.leader.placer.onLeaderMessage(m)
-			p.leader.calls.PostEvent(ctx, LeaderMessage{out, m})
+			if p.leader.guest == nil {
+				p.leader.placer.onLeaderMessage(m)
+			}
+			p.leader.calls.PostEvent(ctx, LeaderMessage{out, m, p.leader.pool()})
 		}
 	}
 	cancel()
 	<-writer
-	p.leader.calls.PostEvent(p.daemonContext, LeaderDisconnected{out, err})
+	p.leader.calls.PostEvent(p.daemonContext, LeaderDisconnected{out, err, p.leader.pool()})
 	return err
 }

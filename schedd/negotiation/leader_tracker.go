@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/flock"
 )
 
 // maxNegotiators limits how many negotiators the schedd watches. These are the
@@ -122,6 +123,9 @@ func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 		if leader := p.watchedAddresses[address].report.GetLeader(); leader != "" && !slices.Contains(wanted, leader) {
 			wanted = append(wanted, leader)
 		}
+	}
+	if p.leader.guest != nil { // another pool cannot have this schedd call its own host
+		wanted = slices.DeleteFunc(wanted, func(address string) bool { return !flock.IsRemote(address) })
 	}
 	wanted = wanted[:min(len(wanted), maxNegotiators)]
 	for address, w := range p.watchedAddresses {

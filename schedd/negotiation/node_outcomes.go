@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -98,7 +99,7 @@ func (l *LeaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_
 	now time.Time) {
 	n := l.stream
 	r, known := l.queue.RequestOf(a.Task)
-	if n == nil || node == "" || !known {
+	if n == nil || node == "" || !known || flock.IsElsewhere(node) {
 		return
 	}
 	kind := outcomeKey{node, a.Task.Job.Seq, v}

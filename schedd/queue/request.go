@@ -47,6 +47,12 @@ type Request struct {
 	dirty    bool
 }
 
+// StaysHomeText is a part of the ad of each request whose tasks run in no other pool.
+const StaysHomeText = jobad.StaysHomeText
+
+// IsGang reports whether tasks of the request start together.
+func (r *Request) IsGang() bool { return r.gangSize > 1 || r.mpiJob != 0 }
+
 // classHeap orders classes by priority, then by age.
 type classHeap []*taskClass
 

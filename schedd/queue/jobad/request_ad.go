@@ -18,7 +18,30 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
 		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
 		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) +
-		p.secretKey() + p.containerKey() + p.queueRequirements
+		p.secretKey() + p.containerKey() + p.homeKey() + p.queueRequirements
+}
+
+// AttrFlock is false in the ad of a job whose tasks run in no other pool.
+const AttrFlock = "Flock"
+
+// attrStaysHome is true in the ad of a request whose tasks run in no other pool.
+const attrStaysHome = "StaysHome"
+
+// StaysHomeText is a part of the ad of each request whose tasks run in no other pool.
+const StaysHomeText = attrStaysHome + " = true"
+
+// staysHome reports whether the tasks run in no other pool: the job says so, or they need
+// what only their own pool has.
+func (p *JobSpec) staysHome() bool {
+	return p.NoFlock || len(p.Secrets) > 0 || p.Container != nil || len(p.PackageMounts) > 0 || p.Transfer == "never"
+}
+
+// homeKey tells the requests of jobs apart that say that they run in no other pool.
+func (p *JobSpec) homeKey() string {
+	if !p.NoFlock {
+		return ""
+	}
+	return " home "
 }
 
 // RequestIsOfJob reports whether jobs that ask for the same make a request each.
@@ -82,6 +105,9 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	}
 	if p.IsAlloc {
 		ad.SetBool(roost.AttrAlloc, true)
+	}
+	if p.staysHome() {
+		ad.SetBool(attrStaysHome, true)
 	}
 	if p.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, p.Domain)

@@ -51,6 +51,7 @@ type JobSpec struct {
 	GangSize          int  // so many tasks start together; below 2: each for itself
 	MPIGang           bool // by the first of them
 	Ports             []roost.PortRequest
+	NoFlock           bool // its tasks run in no other pool
 	Secrets           []SecretSpec
 	Container         *ContainerSpec // nil: the tasks see the files of their machines
 	PackageMounts     []PackageSpec  // that the tasks have
@@ -145,6 +146,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if p.Schedule = r.schedule(); p.Schedule != nil {
 		p.StartAfter = NeverStarts
 	}
+	p.NoFlock = p.NoFlock || !r.boolean(AttrFlock, true)
 	p.Rerunnable, p.HoldOnSubmit = r.boolean(roost.AttrRerunnable, true), r.boolean(roost.AttrHoldOnSubmit, false)
 	// whoever sat there sits there no more the second time
 	if p.Interactive = r.boolean(roost.AttrInteractive, false); p.Interactive {
