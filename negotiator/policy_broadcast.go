@@ -63,10 +63,7 @@ func (c *leaderState) broadcastPolicy() {
 		}
 	}
 	for i, s := range here {
-		m := c.policyMessages.message
-		if s.sendQueue.guestOf != "" { // who may do what here is none of a guest's business
-			m = &wire.Policy{}
-		}
+		m := s.policyFor(c.policyMessages.message)
 		now := policyVersion{version: c.policyMessages.version}
 		if m.GetDistributed() {
 			now.part, now.parts = i, len(here)
@@ -86,6 +83,15 @@ func (c *leaderState) broadcastPolicy() {
 			s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: m}})
 		}
 	}
+}
+
+// policyFor returns what a schedd is sent of the policy. Who may do what here is none of
+// a guest's business.
+func (s *scheddState) policyFor(m *wire.Policy) *wire.Policy {
+	if s.sendQueue.guestOf != "" {
+		return &wire.Policy{}
+	}
+	return m
 }
 
 // restrictedCapabilities lists who may have jobs that the cell restricts.

@@ -53,8 +53,9 @@ func (s *Schedd) openFlock() {
 
 // run looks after the membership in a pool, and follows its leader, until ctx ends.
 func (h *hostPool) run(ctx context.Context, s *Schedd) {
-	m := &flock.Membership{Pool: h.name, Dir: filepath.Join(s.stateDir(), "flock", h.name), Authority: s.node.AuthorityAt,
-		Identity: s.identity, Log: s.log,
+	m := &flock.Membership{Pool: h.name, Dir: filepath.Join(s.stateDir(), "flock", h.name),
+		Authority: s.node.AuthorityAt,
+		Identity:  s.identity, Log: s.log,
 		Joined: func(host flock.Host) { replaceIn(h.joined, host) },
 		Left:   func(reason error) { replaceIn(h.left, reason) }}
 	stopped := make(chan struct{})
@@ -112,8 +113,8 @@ func (noReasons) SetReason(queue.RequestID, *wire.Explanation) {}
 func (noReasons) DeleteReason(queue.RequestID)                 {}
 func (noReasons) ClearReasons()                                {}
 
-// hostPoolOf returns the pool of a machine, nil for one of this pool or of a pool that
-// the node file does not name.
+// hostPoolOf returns the pool of a machine. It is nil for a machine of this pool, and of
+// one that the node file does not name.
 func hostPoolOf(s *Schedd, node string) *hostPool {
 	_, pool := flock.ParseMachine(node)
 	for _, h := range s.flock {
@@ -172,8 +173,8 @@ func identityFor(s *Schedd, node string) (*rpc.Identity, *flock.Host, error) {
 	return h.host.Identity, h.host, nil
 }
 
-// claimElsewhere writes a request for a claim as a machine of another pool expects it:
-// with the user, the group and the band of the grant.
+// claimElsewhere writes a request for a claim as a machine of another pool expects it. It
+// has the user, the group and the band of the grant.
 func claimElsewhere(s *Schedd, node string, m *wire.ClaimRequest) {
 	h := hostPoolOf(s, node)
 	if h == nil || h.host == nil {
@@ -202,8 +203,8 @@ func sendFlockUpdates(s *Schedd, now time.Time) {
 	}
 }
 
-// offerFlock offers tasks to other pools that have waited long enough, and tries pools
-// again whose machines could not be called.
+// offerFlock offers tasks to other pools that have waited long enough. It tries machines
+// again for which there was no certificate.
 func offerFlock(s *Schedd, now time.Time) {
 	for _, h := range s.flock {
 		if h.leader != nil {

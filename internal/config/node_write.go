@@ -46,9 +46,7 @@ func Write(n *Node) []byte {
 			b.writeText("socket_mode", fmt.Sprintf("%04o", s.SocketMode))
 		}
 		b.writeList("listen", s.Listen)
-		b.writeDuration("job_lease", s.JobLease)
-		b.writeList("flock", s.Flock)
-		b.writeDuration("flock_wait", s.FlockWait)
+		b.writeLease(s)
 		b.writeDuration("keep_history", s.KeepHistory)
 		b.writeBool("allow_root", s.AllowRoot)
 		if s.MaxQueued != 0 {
@@ -183,4 +181,11 @@ func (w fileWriter) writeSize(name string, b roost.Bytes) {
 			return
 		}
 	}
+}
+
+// writeLease writes how long tasks outlive the schedd's silence, and where they may run.
+func (w fileWriter) writeLease(s *ScheddSettings) {
+	w.writeDuration("job_lease", s.JobLease)
+	w.writeList("flock", s.Flock)
+	w.writeDuration("flock_wait", s.FlockWait)
 }

@@ -173,8 +173,9 @@ func (p *negotiationCycle) placeFirst(wants []*requestState) {
 	}
 }
 
-// compareTurns orders requests: those to run now first, then by band from high to low,
-// then those of this pool before those of guests, then by submitter, priority, age and key.
+// compareTurns orders requests. Those to run now come first, then bands from high to low;
+// in each band those of this pool come before those of guests. Then submitter, priority,
+// age and key decide.
 func compareTurns(a, b *requestState) int {
 	switch {
 	case a.Now != b.Now:

@@ -146,7 +146,8 @@ func (p fairSharePlanner) unitsWithinShare(w *requestState, n int) int {
 	}
 	if g := a.guest; g != nil {
 		if n = min(n, wholeUnitsIn(g.Ceiling-g.Usage, unit)); n == 0 && w.Explain {
-			w.waitReason, w.waitReasonKind = fmt.Sprintf("share: the guests of %s use %s of the %s cores that they may "+
+			w.waitReason, w.waitReasonKind = fmt.Sprintf("share: the guests of %s use %s of the %s cores that "+
+				"they may "+
 				"have", g.name, coresText(g.Usage), coresText(g.Ceiling)), OverLimit
 		}
 		return n

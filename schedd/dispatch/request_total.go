@@ -17,8 +17,8 @@ type RequestTotal struct {
 	Elsewhere roost.Resources // the part of Resources that is on machines of other pools
 }
 
-// elsewhere returns what a claim holds on a machine of another pool, which has a name
-// with the pool in it, "n1@physics".
+// elsewhere returns what a claim holds on a machine of another pool. Such a machine has
+// the pool in its name, "n1@physics".
 func (c *Claim) elsewhere() roost.Resources {
 	if strings.Contains(c.Node, "@") {
 		return c.Resources

@@ -168,7 +168,8 @@ func (m *Membership) certify(ctx context.Context, v *wire.VouchGuestReply, reque
 		return err
 	}
 	if !IsRemote(v.GetAddress()) {
-		return fmt.Errorf("authority of %s: %w: %q is no address of another host", m.Pool, roost.Invalid, v.GetAddress())
+		return fmt.Errorf("authority of %s: %w: %q is no address of another host", m.Pool, roost.Invalid,
+			v.GetAddress())
 	}
 	conn, err := rpc.Dial(v.GetAddress(), pki.PinAuthority(authority), peer.Authority)
 	if err != nil {
@@ -201,8 +202,8 @@ func (m *Membership) certify(ctx context.Context, v *wire.VouchGuestReply, reque
 	return nil
 }
 
-// fetchRevocations gets the list of revoked certificates of the host, so that a machine
-// that the host has excluded is refused here, too.
+// fetchRevocations gets the list of revoked certificates of the host. A machine that the
+// host has excluded is then refused here, too.
 func (m *Membership) fetchRevocations(ctx context.Context, address string) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

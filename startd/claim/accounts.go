@@ -106,7 +106,8 @@ func (a *Accounts) refusalReason(uid uint32) error {
 func (a *Accounts) ResolveGuest(pool string) (Credential, error) {
 	switch {
 	case a.rules.Guests == "":
-		return Credential{}, fmt.Errorf("%w: the owner of %s accepts no tasks of other pools (guests, in accounts of the "+
+		return Credential{}, fmt.Errorf("%w: the owner of %s accepts no tasks of other pools (guests, in accounts "+
+			"of the "+
 			"node file there), and this is one of %s", roost.PermissionDenied, a.node, pool)
 	case a.rules.Guests == config.GuestSlots && a.ownUID == 0:
 		return Credential{SlotUserPending: true}, nil

@@ -111,7 +111,7 @@ func (r *adReader) checkObjects(p *JobSpec) {
 				"FILE => %s", from, from))
 		}
 	}
-	p.NoFlock = p.NoFlock || some // machines of other pools move no objects
+	p.NoFlock = some || !r.boolean(AttrFlock, true) // machines of other pools move no objects
 	if some && p.Transfer != "always" {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q does not go with objects of an object store, which need a "+
 			"directory of the task's own: write always", p.Transfer))

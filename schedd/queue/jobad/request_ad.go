@@ -30,7 +30,7 @@ const attrStaysHome = "StaysHome"
 // StaysHomeText is a part of the ad of each request whose tasks run in no other pool.
 const StaysHomeText = attrStaysHome + " = true"
 
-// staysHome reports whether the tasks run in no other pool: the job says so, or they need
+// staysHome reports whether the tasks run in no other pool. The job says so, or they need
 // what only their own pool has.
 func (p *JobSpec) staysHome() bool {
 	return p.NoFlock || len(p.Secrets) > 0 || p.Container != nil || len(p.PackageMounts) > 0 || p.Transfer == "never"

@@ -146,7 +146,6 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	if p.Schedule = r.schedule(); p.Schedule != nil {
 		p.StartAfter = NeverStarts
 	}
-	p.NoFlock = p.NoFlock || !r.boolean(AttrFlock, true)
 	p.Rerunnable, p.HoldOnSubmit = r.boolean(roost.AttrRerunnable, true), r.boolean(roost.AttrHoldOnSubmit, false)
 	// whoever sat there sits there no more the second time
 	if p.Interactive = r.boolean(roost.AttrInteractive, false); p.Interactive {
