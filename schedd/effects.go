@@ -145,7 +145,9 @@ func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 		s.failUnlaunchable(e, err, now)
 		return
 	}
-	if !flock.IsElsewhere(e.Node) {
+	if flock.IsElsewhere(e.Node) {
+		program.Checkpoint = nil // its users are others there: no machine here could go on from an image
+	} else {
 		addNameRight(s, e.Attempt, program)
 	}
 	m := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{

@@ -104,11 +104,11 @@ func TestFlock(t *testing.T) {
 	}
 	for host, pool := range map[string]string{"first": "chemistry", "second": "physics"} {
 		f.net.attachHost(host, map[string]string{"first": "10.111.0.1", "second": "10.111.0.2"}[host])
-		f.mustRun(host, "init", "--name", pool, "--root", f.hostDirectory(host).Root)
+		f.mustRun(host, "init", "--server", "--name", pool, "--root", f.hostDirectory(host).Root)
 	}
 	f.editNode("first", func(n *config.Node) {
-		n.Schedd.Flock, n.Schedd.FlockWait, n.Schedd.JobLease = []string{"physics"}, time.Second, 20*time.Second
-		n.Startds[0].Start = "false" // home has no room
+		n.Schedd.Flock, n.Schedd.FlockWait = []string{"physics"}, time.Second
+		n.Startds[0].Start = `TARGET.Owner == "nobody-here"` // home has no room
 	})
 	f.editNode("second", func(n *config.Node) {
 		n.Startds[0].Accounts.Guests = config.GuestSlots
@@ -197,9 +197,13 @@ func (f flockTest) testRevoked() {
 		info, err := os.Stat(alive)
 		return err == nil && time.Since(info.ModTime()) > 3*time.Second
 	})
-	f.await("the task waits at home", func() bool { return f.stateAt("first", task).State == "idle" })
+	// It may start again when its lease has ended, and no earlier.
+	if s := f.stateAt("first", task); s.Attempt != 1 || s.State != "running" {
+		f.Errorf("after the revocation: %+v", s)
+	}
+	waiting := f.submitAt("first", "", "true")
 	f.await("why it waits", func() bool {
-		out, _ := f.at("first", "why", task).Output()
+		out, _ := f.at("first", "why", waiting).Output()
 		return strings.Contains(string(out), "enough")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -24,6 +25,19 @@ func (c *Claim) elsewhere() roost.Resources {
 		return c.Resources
 	}
 	return roost.Resources{}
+}
+
+// maxLeaseElsewhere is the longest lease on a machine of another pool. That pool may end
+// the agreement, and its machines then say nothing more.
+const maxLeaseElsewhere = 10 * time.Minute
+
+// leaseAt returns the lease of a claim of a request on a machine.
+func (d *Dispatcher) leaseAt(node string, r RequestID) time.Duration {
+	lease := d.jobQueue.Lease(r)
+	if strings.Contains(node, "@") {
+		lease = min(lease, maxLeaseElsewhere)
+	}
+	return lease
 }
 
 // EachTotal lists the totals of the requests, in order of their numbers. It does not look
