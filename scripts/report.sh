@@ -32,7 +32,10 @@ awk '
 		sub(/^ +/, "")
 		line = substr($0, 1, 300)
 		if (/^[A-Za-z0-9_]+_test\.go:[0-9]+: /) told[test, ++tells[test]] = line
-		else said[test, ++lines[test]] = line
+		else {
+			said[test, ++lines[test]] = line
+			if (line ~ /^([A-Za-z.]*Error|FAIL|ERROR)(:|$)/) named[test, ++names[test]] = line
+		}
 	}
 	END {
 		print ""
@@ -43,7 +46,9 @@ awk '
 			# what a test reports itself comes before the output of its programs
 			first = tells[test] > 6 ? tells[test] - 5 : 1
 			for (j = first; j <= tells[test]; j++) print "  " told[test, j]
-			first = lines[test] > 4 ? lines[test] - 3 : 1
+			# a test in another language names in the middle what failed
+			for (j = 1; j <= names[test] && j <= 6; j++) print "  " named[test, j]
+			first = lines[test] > 12 ? lines[test] - 11 : 1
 			for (j = first; j <= lines[test]; j++) print "  " said[test, j]
 		}
 		if (count > 8) print "and " count - 8 " more"

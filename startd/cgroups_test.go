@@ -78,7 +78,7 @@ func TestNothingEscapesItsGroup(t *testing.T) {
 	cgroupsOf(t, p)
 	s := p.connect("host1", 1)
 	claim := s.claim()
-	a := s.activate(claim, s.shell("env -i setsid sleep 86399.5 & sleep 0.1; echo there >n1/stray.new; mv "+
+	a := s.activate(claim, s.shell("env -i setsid sleep 86399.5 & echo there >n1/stray.new; mv "+
 		"n1/stray.new n1/stray; exec sleep 1000"), false)
 	s.awaitStarted(a)
 	var text []byte
@@ -107,15 +107,19 @@ func TestNothingEscapesItsGroup(t *testing.T) {
 	}
 }
 
-// pidOf finds a process by its arguments: in its own namespace it has another number.
+// pidOf waits for a process with these arguments, and returns its number outside of its
+// own namespace.
 func pidOf(t *testing.T, arguments string) int {
 	t.Helper()
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		if text, _ := os.ReadFile(path); string(text) == arguments {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			return pid
+	for range 1000 {
+		paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range paths {
+			if text, _ := os.ReadFile(path); string(text) == arguments {
+				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				return pid
+			}
 		}
+		waitBriefly(10 * time.Millisecond)
 	}
 	t.Fatalf("no process %q", arguments)
 	return 0

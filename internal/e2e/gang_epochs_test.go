@@ -230,6 +230,11 @@ func TestGangEpochs(t *testing.T) {
 		}
 	}
 	id, _, _ := strings.Cut(p.mustRun(t, "submit", job), ".")
+	defer func() {
+		if t.Failed() {
+			t.Logf("events:\n%s", p.mustRun(t, "show", "--events", "0", "@ring"))
+		}
+	}()
 	began := time.Now()
 	for epoch := 0; ; epoch++ {
 		saved, _, state := p.ringEvents(t)

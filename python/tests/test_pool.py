@@ -70,8 +70,8 @@ class Jobs(PoolTest):
         with self.assertRaises(TimeoutError):
             job.wait(0.2)
         job.release()
-        job.hold()
-        self.assertEqual(job.refresh().state, "held")
+        job.hold()  # it may have been about to start
+        self.until(lambda: job.refresh().state == "held")
         job.cancel("done with it")
         with self.assertRaises(roost.TaskRemovedError):
             job.result(60)
