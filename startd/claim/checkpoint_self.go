@@ -107,6 +107,11 @@ func (h checkpointer) requestSelfCheckpoint(a *Attempt, why string) {
 		})
 		return
 	}
+	if !survivesSignal(s.pid, a.record.Boxed, signal) {
+		h.awaitSignalHandler(a, why)
+		return
+	}
+	s.unhandledSince = 0
 	h.starter.Signal(a.ref, signal)
 	s.lastCheckpoint = boottime.Now()
 	if s.policy.GetExitCode() != 0 {
@@ -118,6 +123,31 @@ func (h checkpointer) requestSelfCheckpoint(a *Attempt, why string) {
 			"the program was told by %v to save its state and runs on: its files are kept when it has to leave its "+
 				"machine", signal)})
 	}
+}
+
+// A program that was started a moment ago does not handle the signal yet, and would die
+// of it. It has so long to begin to, and is looked at so often.
+const (
+	signalHandlerTimeout  = 10 * time.Second
+	signalHandlerInterval = 100 * time.Millisecond
+)
+
+// awaitSignalHandler asks a program later, or says that it was not asked.
+func (h checkpointer) awaitSignalHandler(a *Attempt, why string) {
+	s, now := &a.checkpoint, boottime.Now()
+	if s.unhandledSince == 0 {
+		s.unhandledSince = now
+	}
+	if now-s.unhandledSince < signalHandlerTimeout {
+		time.AfterFunc(signalHandlerInterval, func() { h.queue.Put(selfCheckpointDue{a.id, why}) })
+		return
+	}
+	s.unhandledSince, s.lastCheckpoint = 0, now
+	s.failures++
+	h.scheduleCheckpoint(a)
+	h.reportCheckpoint(&wire.CheckpointTaken{Attempt: wire.FromAttempt(a.id), Reason: why, Error: fmt.Sprintf(
+		"the program does not handle %v, which would end it: it was not told to save its state",
+		unix.SignalName(unix.Signal(s.policy.GetSignal())))})
 }
 
 // awaitSelfCheckpoint gives a program the rest of its notice, and reports whether it

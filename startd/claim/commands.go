@@ -181,6 +181,13 @@ type (
 	// checkpointDue says that the time of a checkpoint may have come.
 	checkpointDue struct{ id roost.AttemptID }
 
+	// selfCheckpointDue says that a program may handle the signal now by which it is told to
+	// save its state.
+	selfCheckpointDue struct {
+		id  roost.AttemptID
+		why string
+	}
+
 	// probeDumpableCmd asks whether an attempt can be dumped at all.
 	probeDumpableCmd struct{ id roost.AttemptID }
 

@@ -118,6 +118,10 @@ func (h *Runner) handleNews(news any) {
 		if h.hasOpenAttempt(n.id) {
 			h.checkpointer().onCheckpointDue(h.attempt)
 		}
+	case selfCheckpointDue:
+		if h.hasOpenAttempt(n.id) {
+			h.checkpointer().beginCheckpoint(h.attempt, n.why)
+		}
 	case probeDumpableCmd:
 		if h.hasOpenAttempt(n.id) {
 			h.checkpointer().probeDumpable(h.attempt)
