@@ -11,7 +11,8 @@ import (
 // reservedColumns are the names with a meaning in every ad, and those whose columns
 // override an attribute.
 var reservedColumns = []string{
-	taskIndex, "JobId", jobSequence, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory,
+	taskIndex, "JobId", jobSequence, "JobHost", "NodeName", "ArrayDigit", "Attempt", arrayIndex, roost.AttrRequestCpus,
+	roost.AttrRequestMemory,
 	roost.AttrRequestDisk, roost.AttrRequestGpus,
 	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }

@@ -340,6 +340,12 @@ func (m *taskSubstituter) valueOf(name string) string {
 		return m.attempt.Task.Job.Host
 	case "Attempt":
 		return strconv.Itoa(int(m.attempt.Attempt))
+	case "NodeName":
+		if r := m.job.records.Get(m.attempt.Task.Index); r != nil {
+			name, _, _ := strings.Cut(r.Node, ".")
+			return name
+		}
+		return ""
 	}
 	if port, ok := strings.CutPrefix(name, "port."); ok && slices.ContainsFunc(m.job.spec.Ports,
 		func(p roost.PortRequest) bool { return p.Name == port }) {
@@ -350,6 +356,9 @@ func (m *taskSubstituter) valueOf(name string) string {
 	}
 	if name == "ArrayIndex" && m.job.indexes != nil {
 		return strconv.Itoa(m.job.names().index(m.attempt.Task.Index))
+	}
+	if name == "ArrayDigit" { // %b of Slurm
+		return strconv.Itoa(m.job.names().index(m.attempt.Task.Index) % 10)
 	}
 	if m.err == nil {
 		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column",

@@ -48,7 +48,7 @@ type checkpointState struct {
 	wasSuspended   bool             // it was when the checkpoint that is being taken began
 	awaitsImage    bool             // the image to go on from is on its way here from a checkpoint server
 	otherwiseReady bool             // everything else is there
-	unhandledSince roost.BootTime   // since when a program that is to save its state does not handle the signal; 0: it does
+	unhandledSince roost.BootTime   // since when the program is seen not to handle its signal; 0: it does
 	signalledAt    roost.BootTime   // when the program was last asked to save its state and to end; 0: never
 	leaving        bool             // it was asked because the attempt has to leave
 }

@@ -181,8 +181,8 @@ type (
 	// checkpointDue says that the time of a checkpoint may have come.
 	checkpointDue struct{ id roost.AttemptID }
 
-	// selfCheckpointDue says that a program may handle the signal now by which it is told to
-	// save its state.
+	// selfCheckpointDue says that a program may handle the signal now by which it is told
+	// to save its state.
 	selfCheckpointDue struct {
 		id  roost.AttemptID
 		why string

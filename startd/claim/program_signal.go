@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// survivesSignal reports whether a program does something else than die of a signal: it
-// catches, ignores or blocks it, which are the masks SigCgt, SigIgn and SigBlk of
+// survivesSignal reports whether a program does something else than die of a signal. It
+// does if it catches, ignores or blocks it: the masks SigCgt, SigIgn and SigBlk of
 // proc_pid_status(5). In a sandbox the program is the first child of its init. A process
 // that cannot be read is said to survive: the signal does nothing to what has ended.
 func survivesSignal(pid int, isSandboxed bool, signal unix.Signal) bool {

@@ -177,10 +177,10 @@ func writeGroup(b *strings.Builder, hosts []string) int {
 		b.WriteString(hosts[0])
 		return 1
 	}
-	group, width := []numbered{first}, first.width
+	group := []numbered{first}
 	for _, host := range hosts[1:] {
 		h, ok := parse(host)
-		if !ok || h.prefix != first.prefix || !h.fits(width) {
+		if !ok || h.prefix != first.prefix {
 			break
 		}
 		group = append(group, h)
@@ -191,8 +191,8 @@ func writeGroup(b *strings.Builder, hosts []string) int {
 	}
 	b.WriteString(first.prefix + "[")
 	for i := 0; i < len(group); {
-		end := i
-		for end+1 < len(group) && group[end+1].number == group[end].number+1 {
+		end, width := i, group[i].width
+		for end+1 < len(group) && group[end+1].number == group[end].number+1 && group[end+1].fits(width) {
 			end++
 		}
 		if i > 0 {

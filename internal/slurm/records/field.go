@@ -93,7 +93,7 @@ func amountFields() []Field {
 		{'C', "numcpus", "CPUS", of(func(j *Job) string { return strconv.FormatInt(j.CPUs(), 10) })},
 		{0, "numtasks", "TASKS", of(func(j *Job) string { return decimal(j.Tasks()) })},
 		{'m', "minmemory", "MIN_MEMORY", of(func(j *Job) string { return Memory(j.nodeMemory()) })},
-		{'c', "mincpus", "MIN_CPUS", of(func(j *Job) string { return strconv.FormatInt(j.nodeCPUs(), 10) })},
+		{'c', "mincpus", "MIN_CPUS", of(func(j *Job) string { return decimal(j.leastCPUs()) })},
 		{'d', "mintmpdisk", "MIN_TMP_DISK", of(func(j *Job) string {
 			return cmp.Or(strings.TrimPrefix(Memory(j.GetRequest().GetDisk()), "0"), "0")
 		})},
@@ -119,7 +119,10 @@ func amountFields() []Field {
 		{0, "hetjoboffset", "HET_JOB_OFFSET", constant("0")}, {0, "hetjobidset", "HET_JOB_ID_SET", constant("(null)")},
 		{0, "threads-per-core", "THREADS_PER_CORE", constant("N/A")}, {0, "cpufreq", "CPU_FREQ", constant("N/A")},
 		{0, "restartcnt", "RESTART_COUNT", of(func(j *Job) string { return strconv.Itoa(j.restarts()) })},
-		{0, "exit_code", "EXIT_CODE", of(func(j *Job) string { code, _ := j.ExitCode(); return strconv.Itoa(code) })},
+		{0, "exit_code", "EXIT_CODE", of(func(j *Job) string {
+			code, signal := j.ExitCode()
+			return strconv.Itoa(code) + ":" + strconv.Itoa(signal)
+		})},
 		{0, "derivedec", "DERIVED_EXIT_CODE", constant("0")},
 		{'Q', "prioritylong", "PRIORITY", of(func(j *Job) string { return strconv.FormatInt(j.Priority(), 10) })},
 		{'p', "priority", "PRIORITY", of(func(j *Job) string {
@@ -191,7 +194,8 @@ func arrayIndex(j *Job) string {
 }
 
 func reasonOrNodes(j *Job) string {
-	if j.State == "PENDING" || j.IsFinal() && j.NodeList() == "" {
+	switch j.State {
+	case "PENDING", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "FAILED":
 		return "(" + j.Reason() + ")"
 	}
 	return j.NodeList()
@@ -209,6 +213,10 @@ func (j *Job) nodeMemory() int64 { return j.GetRequest().GetMemory() / int64(j.N
 
 // nodeCPUs is the number of CPUs on one node.
 func (j *Job) nodeCPUs() int64 { return max(j.CPUs()/int64(j.NodeCount()), 1) }
+
+// leastCPUs is how many CPUs a node must have for one task of the job. If several are
+// wished on a node, it is for all of those.
+func (j *Job) leastCPUs() int64 { return j.cpusPerTask() * max(j.askedNumber("NtasksPerNode"), 1) }
 
 // gres is what the job asks for of GPUs on one node; empty: nothing.
 func (j *Job) gres() string {

@@ -37,6 +37,7 @@ type FormatPart struct {
 	Width  int  // 0: as wide as the value
 	Right  bool // aligned to the right
 	Suffix string
+	Raw    string // as it was written, behind the percent sign
 }
 
 // SplitFormat takes a format such as "%.18i %R" apart. Prefix is text before its first
@@ -47,7 +48,7 @@ func SplitFormat(text string) (prefix string, parts []FormatPart) {
 		return prefix, nil
 	}
 	for part := range strings.SplitSeq(rest, "%") {
-		var p FormatPart
+		p := FormatPart{Raw: part}
 		if part = strings.TrimPrefix(part, "#"); strings.HasPrefix(part, ".") {
 			p.Right, part = true, part[1:]
 		}
@@ -81,8 +82,11 @@ func ParseFormat(text string) (f Format, unknown []string) {
 	for _, p := range parts {
 		i := slices.IndexFunc(all, func(g Field) bool { return g.Letter == p.Letter && p.Letter != 0 })
 		if i < 0 {
+			if p.Raw == "" { // of %%
+				continue
+			}
 			unknown = append(unknown, strings.Trim(string(rune(p.Letter)), "\x00"))
-			f = append(f, Column{Suffix: p.Suffix})
+			f = append(f, Column{Suffix: "%" + p.Raw})
 			continue
 		}
 		f = append(f, Column{Field: &all[i], Width: p.Width, Right: p.Right, Suffix: p.Suffix})
@@ -121,23 +125,31 @@ func ParseNames(text string) (Format, error) {
 
 // Titles is the line of titles.
 func (f Format) Titles() string {
-	return f.line(func(g *Field) string { return g.Title })
+	return f.line((*Column).fit, func(g *Field) string { return g.Title })
 }
 
 // Line is the line of a job.
 func (f Format) Line(j *Job, c *Clock) string {
-	return f.line(func(g *Field) string { return g.Value(j, c) })
+	return f.line((*Column).fitValue, func(g *Field) string { return g.Value(j, c) })
 }
 
-func (f Format) line(value func(*Field) string) string {
+func (f Format) line(fit func(*Column, string) string, value func(*Field) string) string {
 	var b strings.Builder
 	for _, c := range f {
 		if c.Field != nil {
-			b.WriteString(c.fit(value(c.Field)))
+			b.WriteString(fit(&c, value(c.Field)))
 		}
 		b.WriteString(c.Suffix)
 	}
 	return b.String()
+}
+
+// fitValue fits a value of a job: amounts of time are never cut.
+func (c *Column) fitValue(text string) string {
+	if c.Field.isTime() && utf8.RuneCountInString(text) > c.Width {
+		return text
+	}
+	return c.fit(text)
 }
 
 func (c *Column) fit(text string) string {
@@ -157,6 +169,18 @@ func (p *FormatPart) Fit(text string) string {
 		return strings.Repeat(" ", p.Width-n) + text
 	}
 	return text + strings.Repeat(" ", p.Width-n)
+}
+
+// isTime reports whether the values are amounts of time, which are never cut.
+func (f *Field) isTime() bool { return f.Letter == 'M' || f.Letter == 'L' || f.Letter == 'l' }
+
+// FieldNames are the names of -O in the order of the alphabet.
+func FieldNames() (names []string) {
+	for _, f := range fields() {
+		names = append(names, strings.Fields(f.Names)[0])
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Sort orders jobs by the letters of -S, each with + or - before it.

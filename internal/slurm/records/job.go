@@ -144,7 +144,7 @@ func ParseState(text string) (long string, ok bool) {
 func StateList() string {
 	names := make([]string, len(states))
 	for i, s := range states {
-		names[i] = s.Long
+		names[i] = strings.ToLower(s.Long)
 	}
 	return strings.Join(names, ",")
 }
@@ -424,12 +424,22 @@ func (j *Job) path(attribute string) string {
 	}
 	number := j.ArrayID()
 	text = strings.NewReplacer("$(Cluster)", number, "$(ClusterId)", number, "$(JobId)", number,
-		"$(JobSeq)", number, "$(TaskNumber)", j.RawID(), "$(TaskIndex)", index,
-		"$(Process)", index, "$(ProcId)", index, "$(ArrayIndex)", index).Replace(text)
+		"$(JobSeq)", number, "$(TaskNumber)", j.RawID(), "$(TaskIndex)", index, "$(NodeName)", j.firstNode(),
+		"$(ArrayDigit)", index[len(index)-1:], "$(Process)", index, "$(ProcId)", index,
+		"$(ArrayIndex)", index).Replace(text)
 	if dir := j.WorkDir(); !strings.HasPrefix(text, "/") && dir != "" {
 		text = dir + "/" + text
 	}
 	return text
+}
+
+// firstNode is the name of the job's first machine without its domain.
+func (j *Job) firstNode() string {
+	if hosts := j.Hosts(); len(hosts) > 0 {
+		name, _, _ := strings.Cut(hosts[0], ".")
+		return name
+	}
+	return ""
 }
 
 // WorkDir is the directory in which the job was submitted.
@@ -461,6 +471,9 @@ func (j *Job) Dependency() string {
 	parts := make([]string, 0, len(j.GetDepends()))
 	for _, d := range j.GetDepends() {
 		kind, id, _ := strings.Cut(d, ":")
+		if strings.HasPrefix(kind, "before") { // it is what another job waits for
+			continue
+		}
 		id, _, _ = strings.Cut(id, ".")
 		parts = append(parts, kind+":"+id+"(unfulfilled)")
 	}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"cmp"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -90,12 +91,20 @@ type jobDocument struct {
 	TRESAllocated   string         `json:"tres_alloc_str"`
 	UserID          int64          `json:"user_id"`
 	UserName        string         `json:"user_name"`
+	Nice            int64          `json:"nice"`
+	RequiredNodes   string         `json:"required_nodes"`
+	ExcludedNodes   string         `json:"excluded_nodes"`
+	ReservationName string         `json:"resv_name"`
+	MinimumCPUs     number         `json:"minimum_cpus_per_node"`
+	TasksPerNode    number         `json:"tasks_per_node"`
 }
 
 // nodesDocument is the machines of a job in Slurm's JSON.
 type nodesDocument struct {
 	SelectType []string `json:"select_type"`
+	Threads    number   `json:"threads_per_core"`
 	Nodes      struct {
+		SelectType []string         `json:"select_type"`
 		Count      int              `json:"count"`
 		List       string           `json:"list"`
 		Whole      bool             `json:"whole"`
@@ -118,8 +127,16 @@ type nodeAllocation struct {
 	} `json:"memory"`
 }
 
-// Document is the job in the JSON of squeue, in the form v0.0.42.
-func (j *Job) Document(c *Clock) any {
+// MarshalJob is the job in the JSON of squeue, in the form v0.0.42.
+func (j *Job) MarshalJob(c *Clock) ([]byte, error) {
+	text, err := json.Marshal(j.document(c))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(text[:len(text)-1], ','), jobDefaults...), '}'), nil
+}
+
+func (j *Job) document(c *Clock) *jobDocument {
 	uid, _ := j.Ad.Int(roost.AttrOwnerUID)
 	gid, _ := j.Ad.Int(roost.AttrOwnerGID)
 	d := &jobDocument{Account: j.Account(), AccrueTime: unixTime(j.eligible()), AllocatingNode: j.Host, BatchFlag: true,
@@ -134,7 +151,9 @@ func (j *Job) Document(c *Clock) any {
 		StandardOutput: j.StdOut(), StartTime: unixTime(j.Start()), StateReason: j.Reason(),
 		SubmitTime: unixTime(time.Unix(0, j.GetSubmitted())), SuspendTime: set(0), Tasks: set(j.Tasks()),
 		TimeLimit: number{Infinite: true}, TRESPerNode: j.gres(), TRESRequested: j.TRES(), UserID: uid,
-		UserName: j.GetOwner()}
+		UserName: j.GetOwner(), Nice: j.nice(), RequiredNodes: j.asked("ReqNodeList"),
+		ExcludedNodes: j.asked("ExcNodeList"), ReservationName: j.GetReservation(), MinimumCPUs: set(j.leastCPUs()),
+		TasksPerNode: set(j.askedNumber("NtasksPerNode"))}
 	if j.Limit() != 0 {
 		d.TimeLimit = set(int64((j.Limit() + time.Minute - 1) / time.Minute))
 	}
@@ -160,8 +179,6 @@ func (j *Job) Document(c *Clock) any {
 func (j *Job) exitDocument() (d exitDocument) {
 	code, signal := j.ExitCode()
 	switch {
-	case !j.IsFinal():
-		d.Status = []string{"PENDING"}
 	case signal != 0:
 		d.Status = []string{"SIGNALED"}
 	case code != 0:
@@ -178,6 +195,7 @@ func (j *Job) exitDocument() (d exitDocument) {
 
 func (j *Job) nodesDocument(hosts []string) *nodesDocument {
 	d := &nodesDocument{SelectType: []string{"CPU", "MEMORY"}, CPUs: j.CPUs()}
+	d.Threads, d.Nodes.SelectType = set(1), []string{"AVAILABLE"}
 	d.Nodes.Count, d.Nodes.List = len(hosts), j.NodeList()
 	for i, host := range hosts {
 		a := nodeAllocation{Index: i, Name: host}

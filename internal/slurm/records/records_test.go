@@ -170,14 +170,14 @@ func TestShow(t *testing.T) {
 		t.Errorf("\n%s", got)
 	}
 	if got := NewJob(waitingArray()).Show(now(), true); !strings.HasPrefix(got,
-		"JobId=13 ArrayJobId=13 ArrayTaskId=2-5%2 JobName=arr ") || strings.Count(got, "\n") != 1 {
+		"JobId=13 ArrayJobId=13 ArrayTaskId=2-5%2 ArrayTaskThrottle=2 JobName=arr ") || strings.Count(got, "\n") != 1 {
 		t.Error(got)
 	}
 }
 
 func TestDocument(t *testing.T) {
 	for _, s := range []*scheddapi.JobStatus{runningJob(), waitingArray(), ended("removed", nil)} {
-		text, err := json.Marshal(NewJob(s).Document(now()))
+		text, err := NewJob(s).MarshalJob(now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,9 @@ func (j *Job) showLines(c *Clock) []string {
 	head := "JobId=" + j.RawID()
 	if j.IsArray {
 		head += fmt.Sprintf(" ArrayJobId=%s ArrayTaskId=%s", j.ArrayID(), strings.Trim(j.indexText(0), "[]"))
+		if n, ok := j.Ad.Int(roost.AttrMaxRunning); ok && n > 0 {
+			head += " ArrayTaskThrottle=" + decimal(n)
+		}
 	}
 	limit := "UNLIMITED"
 	if j.Limit() != 0 {
@@ -66,7 +69,7 @@ func (j *Job) showLines(c *Clock) []string {
 			j.Tasks(), j.cpusPerTask()),
 		"ReqTRES="+j.TRES(), "AllocTRES="+allocated,
 		fmt.Sprintf("Socks/Node=* NtasksPerN:B:S:C=%d:0:*:* CoreSpec=*", j.askedNumber("NtasksPerNode")),
-		fmt.Sprintf("MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0", j.nodeCPUs(), Memory(j.nodeMemory())),
+		fmt.Sprintf("MinCPUsNode=%d MinMemoryNode=%s MinTmpDiskNode=0", j.leastCPUs(), Memory(j.nodeMemory())),
 		"Features="+visible(orNull(j.asked("Features")))+" DelayBoot=00:00:00",
 		"OverSubscribe=OK Contiguous=0 Licenses="+visible(orNull(j.licenses()))+" Network=(null)",
 		"Command="+visible(orNull(j.Command())), "WorkDir="+visible(j.WorkDir()))

@@ -28,6 +28,9 @@ func (s *submission) build() (r Result, err error) {
 	if name == "" {
 		name = s.file
 	}
+	if err := s.checkWords(); err != nil {
+		return r, err
+	}
 	s.JobSubmission = &qsub.JobSubmission{Caller: s.caller, Name: jobName(name), Script: s.script,
 		ResourceValues: map[string]string{}, Attributes: map[string]string{}, Dir: s.cwd}
 	options, err := s.qsubOptions()
@@ -48,9 +51,7 @@ func (s *submission) build() (r Result, err error) {
 		return r, s.refused(err)
 	}
 	ad := r.Job.Ad
-	if err := s.setStreams(ad); err != nil {
-		return r, err
-	}
+	s.setStreams(ad)
 	s.setEnvironment(ad)
 	if err := s.setPlaces(ad); err != nil {
 		return r, err
@@ -74,6 +75,7 @@ func (s *submission) build() (r Result, err error) {
 		ad.SetStrings(roost.AttrArguments, list)
 	}
 	r.Parsable, r.Quiet, r.Wait = s.has("parsable"), s.has("quiet"), s.has("wait")
+	r.Partition, r.Reservation = s.value("partition"), s.value("reservation")
 	r.Cluster, r.IsSingleton = s.value("clusters"), s.isSingleton
 	return r, nil
 }
@@ -297,8 +299,11 @@ func (s *submission) readArray() error {
 		return nil
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(most, "]"))
-	if err != nil || n < 1 {
+	if err != nil || n < 0 {
 		return fail("Batch job submission failed: Invalid job array specification")
+	}
+	if n == 0 {
+		return nil
 	}
 	return s.refusedUnless(s.ApplyOptions([]qsub.OptionValue{{Letter: 't', Value: s.array + "%" + strconv.Itoa(n)}}))
 }

@@ -28,18 +28,12 @@ func (s *submission) readLayout() (l layout, err error) {
 		}
 		n, parseErr := strconv.Atoi(text)
 		if parseErr != nil || n < 1 || n > 1<<20 {
-			err = &Failure{fmt.Sprintf("sbatch: error: Invalid numeric value %q for --%s.\n", text, option),
-				UsageStatus}
+			err = &Failure{fmt.Sprintf("sbatch: error: Invalid numeric value %q for --%s.\n", text, option), 1}
 		}
 		return n
 	}
-	nodes, _, _ := strings.Cut(s.value("nodes"), "-")
-	if nodes != "" {
-		n, parseErr := strconv.Atoi(nodes)
-		if parseErr != nil || n < 1 {
-			return l, invalid("nodes")
-		}
-		l.nodes = n
+	if l.nodes, err = parseNodes(s.value("nodes")); err != nil {
+		return l, err
 	}
 	l.tasks, l.perNode, l.cpus = number("ntasks"), number("ntasks-per-node"), max(number("cpus-per-task"), 1)
 	l.hasTasks = l.tasks > 0 || l.perNode > 0
@@ -52,12 +46,38 @@ func (s *submission) readLayout() (l layout, err error) {
 		}
 		l.nodes = max(l.nodes, len(l.hosts))
 	}
-	l.exclusive = s.has("exclusive")
+	if l.exclusive, err = s.readExclusive(); err != nil {
+		return l, err
+	}
 	l.setCounts()
 	if err := s.readGPUs(&l); err != nil {
 		return l, err
 	}
 	return l, s.readMemory(&l)
+}
+
+// parseNodes reads --nodes: a number, or the least and the most. The least is asked for.
+func parseNodes(text string) (nodes int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	least, most, isRange := strings.Cut(text, "-")
+	nodes, err = strconv.Atoi(least)
+	if err != nil || nodes < 1 {
+		return 0, &Failure{fmt.Sprintf("sbatch: error: %q is not a valid node count\n", text), UsageStatus}
+	}
+	if !isRange {
+		return nodes, nil
+	}
+	limit, err := strconv.Atoi(most)
+	switch {
+	case err != nil || limit < 1:
+		return 0, &Failure{fmt.Sprintf("sbatch: error: %q is not a valid node count\n", text), UsageStatus}
+	case limit < nodes:
+		return 0, &Failure{fmt.Sprintf("sbatch: error: Maximum node count %d is less than minimum node count %d\n",
+			limit, nodes), UsageStatus}
+	}
+	return nodes, nil
 }
 
 // setCounts completes the numbers: one task a node unless said, and one node unless said.
@@ -119,7 +139,7 @@ func (s *submission) readGPUs(l *layout) error {
 			if option == "gres" {
 				rest, isGPU := strings.CutPrefix(strings.TrimPrefix(word, "gres:"), "gpu")
 				if !isGPU {
-					return fail("Batch job submission failed: Invalid generic resource (gres) specification")
+					return fail("Invalid generic resource (gres) specification")
 				}
 				if word = strings.TrimPrefix(rest, ":"); word == "" {
 					word = "1"
@@ -127,7 +147,7 @@ func (s *submission) readGPUs(l *layout) error {
 			}
 			n, kind, ok := parseGPUs(word)
 			if !ok {
-				return fail("Batch job submission failed: Invalid generic resource (gres) specification")
+				return fail("Invalid generic resource (gres) specification")
 			}
 			switch option {
 			case "gpus-per-task":

@@ -1,7 +1,6 @@
 package sbatch
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -18,6 +17,9 @@ type Result struct {
 	Cluster  string // the node whose queue is to have the job; empty: that of the caller
 	// it waits for the jobs of that name that the user has submitted before it
 	IsSingleton bool
+	Partition   string // as asked for; empty: it was not
+	Reservation string // so, too
+	Warnings    string // whole lines for standard error
 	Help        bool
 	Version     bool
 }
@@ -105,10 +107,13 @@ func Parse(args []string, caller qsub.QsubCaller) (Result, error) {
 	if err := s.readScript(line, operands); err != nil {
 		return Result{}, err
 	}
-	fromScript, err := directives(s.script, &getopt.Table{Options: Options(), StopAtOperand: true})
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return Result{}, &Failure{usage.text, UsageStatus}
+	table := &getopt.Table{Options: Options(), StopAtOperand: true}
+	fromScript, warnings, err := directives(s.sourceName(), s.script, table)
+	if err != nil {
+		return Result{}, err
+	}
+	if fromVariables := s.fromVariables(); !Asks(append(fromVariables, line...), "ignore-pbs") {
+		fromScript = append(pbsDirectives(s.script), fromScript...)
 	}
 	s.given = dropConflicts(append(append(fromScript, s.fromVariables()...), line...))
 	for _, g := range s.given {
@@ -116,7 +121,9 @@ func Parse(args []string, caller qsub.QsubCaller) (Result, error) {
 			return Result{}, fail("--%s is not supported: %s", g.Name, why)
 		}
 	}
-	return s.build()
+	r, err := s.build()
+	r.Warnings = warnings
+	return r, err
 }
 
 // fromVariables are the options that variables of sbatch stand for.
@@ -167,6 +174,14 @@ func (s *submission) readScript(line []getopt.Given, operands []string) error {
 		return fail("%v", err)
 	}
 	return nil
+}
+
+// sourceName is what messages call the script.
+func (s *submission) sourceName() string {
+	if s.fromFile {
+		return s.operand
+	}
+	return "stdin"
 }
 
 // jobName makes a name that every part of Roost takes.

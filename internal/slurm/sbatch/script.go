@@ -30,38 +30,47 @@ func checkScript(text string) error {
 }
 
 // directives returns the options of the lines with #SBATCH, up to the first command.
-func directives(text string, table *getopt.Table) (given []getopt.Given, err error) {
+// Warnings are about lines that were meant to be such ones. Its errors are of type
+// *Failure.
+func directives(file, text string, table *getopt.Table) (given []getopt.Given, warnings string, err error) {
+	number := 0
 	for line := range strings.Lines(text) {
+		number++
 		line = strings.TrimRight(line, "\n")
 		rest, ok := strings.CutPrefix(line, "#SBATCH")
 		switch {
+		case strings.HasPrefix(line, "#SLURM"):
+			warnings += "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are " +
+				"valid in sbatch\n"
+			continue
 		case !ok && (strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "#")):
 			continue
 		case !ok:
-			return given, nil
+			return given, warnings, nil
 		case rest != "" && rest[0] != ' ' && rest[0] != '\t':
 			continue
 		}
 		words, ok := qsub.SplitWords(withoutComment(rest))
 		if !ok {
-			return nil, &usageError{fmt.Sprintf("sbatch: fatal: %s: unmatched quote in batch script\n", line)}
+			quote := "\""
+			if i := strings.IndexAny(rest, "\"'"); i >= 0 {
+				quote, rest = rest[i:i+1], " "+rest[i:]
+			}
+			return nil, "", &Failure{fmt.Sprintf("sbatch: fatal: %s: line %d: Unmatched `%s` in [%s]\n", file, number,
+				quote, rest), 1}
 		}
 		options, operands, err := table.Parse(words)
 		if err != nil {
-			return nil, &usageError{getopt.Message("sbatch", err)}
+			return nil, "", &Failure{getopt.Message("sbatch", err), UsageStatus}
 		}
 		if len(operands) > 0 {
-			return nil, &usageError{fmt.Sprintf("Invalid directive found in batch script: %s\n", operands[0])}
+			return nil, "", &Failure{fmt.Sprintf("sbatch: error: Invalid directive found in batch script: %s\n",
+				operands[0]), UsageStatus}
 		}
 		given = append(given, options...)
 	}
-	return given, nil
+	return given, warnings, nil
 }
-
-// usageError is a command line or directive that cannot be read: what is printed of it.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
 
 // withoutComment removes what follows a # that is in no quotes and begins a word.
 func withoutComment(s string) string {

@@ -30,9 +30,9 @@ const noIndex = "4294967294"
 
 // expand replaces the letters behind % in the name of a file ("filename pattern" in
 // sbatch(1)), and makes it absolute. A backslash in it switches that off.
-func (s *submission) expand(pattern string) (string, error) {
+func (s *submission) expand(pattern string) string {
 	if strings.Contains(pattern, `\`) {
-		return jobspec.EscapeLiteral(s.absolute(s.cwd, strings.ReplaceAll(pattern, `\`, ""))), nil
+		return jobspec.EscapeLiteral(s.absolute(s.cwd, strings.ReplaceAll(pattern, `\`, "")))
 	}
 	index := s.arrayIndex()
 	if index == "" {
@@ -68,46 +68,40 @@ func (s *submission) expand(pattern string) (string, error) {
 			b.WriteByte('0')
 		case 's':
 			b.WriteString("batch")
-		case 'N', 'b':
-			return "", fail("%%%c in the name of a file is not known when the job is submitted: use %%j", pattern[i])
+		case 'N':
+			b.WriteString("$(NodeName)")
+		case 'b':
+			if s.Array == nil {
+				b.WriteString(noIndex[len(noIndex)-1:])
+				continue
+			}
+			b.WriteString("$(ArrayDigit)")
 		default:
 			b.WriteString(jobspec.EscapeLiteral(pattern[from : i+1]))
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // setStreams sets the files of the streams. Without --error both go to one file.
-func (s *submission) setStreams(ad *classad.Ad) error {
+func (s *submission) setStreams(ad *classad.Ad) {
 	out := s.value("output")
 	if out == "" {
 		if out = "slurm-%j.out"; s.Array != nil {
 			out = "slurm-%A_%a.out"
 		}
 	}
-	file, err := s.expand(out)
-	if err != nil {
-		return err
-	}
+	file := s.expand(out)
 	ad.SetString(roost.AttrOut, file)
 	ad.SetBool(roost.AttrJoinOutput, true)
 	ad.Delete(roost.AttrErr)
 	if text := s.value("error"); text != "" {
-		errors, err := s.expand(text)
-		if err != nil {
-			return err
-		}
-		if errors != file {
+		if errors := s.expand(text); errors != file {
 			ad.SetString(roost.AttrErr, errors)
 			ad.SetBool(roost.AttrJoinOutput, false)
 		}
 	}
 	if text := s.value("input"); text != "" && text != "none" && text != "/dev/null" {
-		in, err := s.expand(text)
-		if err != nil {
-			return err
-		}
-		ad.SetString(roost.AttrIn, in)
+		ad.SetString(roost.AttrIn, s.expand(text))
 	}
-	return nil
 }

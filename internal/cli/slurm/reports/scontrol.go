@@ -88,9 +88,12 @@ func (r *scontrolRun) show(words []string) error {
 	if len(words) == 0 {
 		return r.exit("too few arguments for keyword:show")
 	}
+	if len(words) > 2 {
+		return r.exit("too many arguments for keyword:show")
+	}
 	name := ""
 	if len(words) > 1 {
-		name = strings.Join(words[1:], ",")
+		name = words[1]
 	}
 	kind, value, has := strings.Cut(strings.ToLower(words[0]), "=")
 	if has {
@@ -136,13 +139,16 @@ func (r *scontrolRun) showHosts(kind, text string) error {
 	return nil
 }
 
+// errNoJobID is a word that is no id of a job.
+var errNoJobID = fmt.Errorf("%w: it is no id of a job", roost.NotFound)
+
 // find asks for the jobs of a list of ids, or for all.
 func (r *scontrolRun) find(ids string, each bool) ([]*records.Job, error) {
 	q := &jobQuery{ended: true, ads: true, each: each, since: r.Now().Add(-records.MinJobAge).UnixNano()}
 	for _, text := range splitIDs(ids) {
 		id, ok := parseJobID(text)
 		if !ok {
-			return nil, roost.NotFound
+			return nil, errNoJobID
 		}
 		q.ids = append(q.ids, id)
 	}
@@ -156,7 +162,10 @@ func (r *scontrolRun) isRecent(j *records.Job) bool {
 
 func (r *scontrolRun) showJobs(ids string) error {
 	jobs, err := r.find(ids, false)
-	if err != nil && !errors.Is(err, roost.NotFound) {
+	switch {
+	case errors.Is(err, errNoJobID):
+		return r.exit("scontrol_print_job error: Invalid job id specified")
+	case err != nil && !errors.Is(err, roost.NotFound):
 		return failWith(r.Invocation, err)
 	}
 	now, printed := clock(r.Invocation), 0
@@ -253,7 +262,7 @@ func (r *scontrolRun) wait(words []string) error {
 			return failWith(r.Invocation, err)
 		}
 		if len(jobs) == 0 {
-			return r.exit("slurm_job_node_ready: Invalid job id specified")
+			return r.exit("scontrol: Problem running job " + words[0])
 		}
 		switch jobs[0].State {
 		case "PENDING", "CONFIGURING":
@@ -294,17 +303,17 @@ func (r *scontrolRun) act(verb string, req *scheddapi.ActRequest, isSuspend bool
 	if len(words) == 0 {
 		return r.exit("too few arguments for keyword:" + verb)
 	}
-	failed := false
+	failed, reason := false, ""
 	for _, text := range splitIDs(strings.Join(words, ",")) {
 		text = withoutPrefix(text, "jobid=")
 		if err := r.actOn(verb, req, text); err != nil {
-			failed = true
+			failed, reason = true, err.Error()
 			fmt.Fprintf(r.Stderr, "%s for job %s\n", err, text)
 		}
 	}
 	switch {
-	case failed && isSuspend:
-		return r.exit("slurm_suspend error: Invalid job id specified")
+	case failed && (isSuspend || strings.HasSuffix(verb, "hold") || verb == "release"):
+		return r.exit("slurm_suspend error: " + reason)
 	case failed:
 		return frame.ExitError(failure)
 	}
@@ -327,6 +336,9 @@ func (r *scontrolRun) actOn(verb string, req *scheddapi.ActRequest, text string)
 		return errors.New("Invalid job id specified")
 	}
 	selectors := id.selectors()
+	if strings.HasSuffix(verb, "hold") && verb != "requeuehold" || verb == "holdu" {
+		return r.holdWaiting(req, text, selectors)
+	}
 	err := r.actAt(req, selectors)
 	if strings.HasPrefix(verb, "requeue") {
 		if err != nil { // it does not run: it has ended, or waits
@@ -338,6 +350,31 @@ func (r *scontrolRun) actOn(verb string, req *scheddapi.ActRequest, text string)
 		}
 	}
 	return err
+}
+
+// holdWaiting holds what waits of what an id names. What runs goes on: a hold of Slurm is
+// about the next start.
+func (r *scontrolRun) holdWaiting(req *scheddapi.ActRequest, text string, selectors []string) error {
+	jobs, err := r.find(text, true)
+	if err != nil {
+		return r.actAt(req, selectors) // whose answer says why
+	}
+	for _, j := range jobs {
+		if j.State == "PENDING" || j.IsFinal() {
+			continue
+		}
+		var waiting []string
+		for _, w := range jobs {
+			if w.State == "PENDING" {
+				waiting = append(waiting, fmt.Sprintf("%d[%s]", w.Number, w.Indexes))
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		return r.actAt(req, waiting)
+	}
+	return r.actAt(req, selectors)
 }
 
 // actAt asks the schedd for an action, and returns its refusal in Slurm's words.

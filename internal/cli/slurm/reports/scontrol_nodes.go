@@ -93,6 +93,14 @@ func (r *scontrolRun) printBlock(lines []string) {
 // wholeCPUs is a number of CPUs without a fraction.
 func wholeCPUs(n float64) int64 { return int64(n) }
 
+// allocatedTRES lists what jobs have of a machine.
+func allocatedTRES(cpus, megabytes int64) string {
+	if cpus <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("cpu=%d,mem=%dM", cpus, max(megabytes, 0))
+}
+
 // nodeLines are the lines of a machine, which is in the partitions of those names.
 func nodeLines(n *document.Node, names []string) []string {
 	short, _, _ := strings.Cut(n.Name, ".")
@@ -112,7 +120,8 @@ func nodeLines(n *document.Node, names []string) []string {
 		fmt.Sprintf("RealMemory=%d AllocMem=%d FreeMem=%d Sockets=1 Boards=1", memory, memory-freeMemory, freeMemory),
 		fmt.Sprintf("State=%s ThreadsPerCore=1 TmpDisk=%d Weight=1 Owner=N/A MCS_label=N/A",
 			strings.ToUpper(nodeState(n)), int64(n.Disk.Total)>>20),
-		"Partitions=" + strings.Join(names, ","), "CfgTRES=" + tres,
+		"Partitions=" + strings.Join(names, ","), "BootTime=None SlurmdStartTime=None", "CfgTRES=" + tres,
+		"AllocTRES=" + allocatedTRES(total-free, memory-freeMemory),
 	}
 	if n.Drain != "" {
 		lines = append(lines, "Reason="+document.PrintableText(n.Drain))

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/records"
 	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -19,6 +20,9 @@ import (
 
 // update changes jobs as the words say: "jobid=12 timelimit=+10".
 func (r *scontrolRun) update(words []string) error {
+	if len(words) == 0 {
+		return r.exit("too few arguments for update keyword")
+	}
 	ids := ""
 	var pairs [][2]string
 	for _, word := range words {
@@ -44,11 +48,25 @@ func (r *scontrolRun) update(words []string) error {
 	if len(pairs) == 0 {
 		return r.exit("No changes specified")
 	}
+	for _, p := range pairs {
+		if findUpdateKey(p[0]) == nil {
+			return r.exit("Update of this parameter is not supported: " + wordOf(words, p[0]) + "\nRequest aborted")
+		}
+	}
 	jobs, err := r.find(ids, false)
 	if err != nil && !errors.Is(err, roost.NotFound) {
 		return failWith(r.Invocation, err)
 	}
 	return r.updateEach(ids, jobs, pairs)
+}
+
+// wordOf is the word with a key, as it was written.
+func wordOf(words []string, key string) string {
+	i := slices.IndexFunc(words, func(w string) bool {
+		name, _, _ := strings.Cut(w, "=")
+		return strings.EqualFold(name, key)
+	})
+	return document.PrintableText(words[i])
 }
 
 // updateEach changes each job of the ids.
@@ -85,11 +103,15 @@ type jobUpdate struct {
 	changes *classad.Ad
 	record  *classad.Ad // its request in Slurm's words; nil: it is not changed
 	held    string      // "hold" or "release"; empty: neither
+
+	isPartition func(name string) bool
 }
 
 // updateJob changes one job. A task of an array is changed with all others of it.
 func (r *scontrolRun) updateJob(j *records.Job, pairs [][2]string) error {
-	u := &jobUpdate{job: j, now: r.Now(), changes: classad.New()}
+	u := &jobUpdate{job: j, now: r.Now(), changes: classad.New(), isPartition: func(name string) bool {
+		return slices.ContainsFunc(partitions(r.Invocation), func(p partition) bool { return p.name == name })
+	}}
 	for _, p := range pairs {
 		if err := u.set(p[0], p[1]); err != nil {
 			return err
@@ -141,7 +163,9 @@ func updateKeys() map[string]func(u *jobUpdate, value string) error {
 	}
 	return map[string]func(*jobUpdate, string) error{
 		"timelimit": (*jobUpdate).setTimeLimit, "priority": (*jobUpdate).setPriority, "nice": (*jobUpdate).setNice,
-		"partition": text(roost.AttrQueue), "account": text(roost.AttrGroup), "name": text(roost.AttrJobName),
+		"partition": (*jobUpdate).setPartition, "numcpus": (*jobUpdate).setCPUs, "numtasks": (*jobUpdate).setTasks,
+		"numnodes": (*jobUpdate).setNodes,
+		"account":  text(roost.AttrGroup), "name": text(roost.AttrJobName),
 		"jobname": text(roost.AttrJobName), "arraytaskthrottle": (*jobUpdate).setThrottle,
 		"requeue": (*jobUpdate).setRequeue, "starttime": (*jobUpdate).setStart,
 		"eligibletime": (*jobUpdate).setStart,
@@ -158,23 +182,86 @@ func updateKeys() map[string]func(u *jobUpdate, value string) error {
 }
 
 // set takes in one pair. Keys may be shortened as long as it is clear which is meant.
-func (u *jobUpdate) set(key, value string) error {
+func (u *jobUpdate) set(key, value string) error { return findUpdateKey(key)(u, value) }
+
+// findUpdateKey finds what a key changes; nil: it is not known, or not clear.
+func findUpdateKey(key string) func(*jobUpdate, string) error {
 	keys := updateKeys()
-	apply := keys[key]
-	if apply == nil {
-		var found []string
-		for name := range keys {
-			if len(key) >= 3 && strings.HasPrefix(name, key) {
-				found = append(found, name)
-			}
-		}
-		if len(found) != 1 {
-			return errNotSupported
-		}
-		apply = keys[found[0]]
+	if apply := keys[key]; apply != nil {
+		return apply
 	}
-	return apply(u, value)
+	var found []string
+	for name := range keys {
+		if len(key) >= 3 && strings.HasPrefix(name, key) {
+			found = append(found, name)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return keys[found[0]]
 }
+
+func (u *jobUpdate) setPartition(value string) error {
+	if !u.isPartition(value) {
+		return errors.New("Invalid partition name specified")
+	}
+	u.changes.SetString(roost.AttrQueue, value)
+	return nil
+}
+
+// setCPUs sets the processors of a job of one machine that waits.
+func (u *jobUpdate) setCPUs(value string) error {
+	least, _, _ := strings.Cut(value, "-")
+	n, err := strconv.ParseUint(least, 10, 20)
+	switch {
+	case err != nil || n == 0:
+		return errors.New("Invalid NumCPUs value")
+	case u.job.State != "PENDING":
+		return errNotPending
+	case u.job.NodeCount() > 1:
+		return errNotSupported
+	}
+	u.changes.SetInt(roost.AttrRequestCpus, int64(n))
+	return nil
+}
+
+// setTasks sets the tasks of the steps, and the processors with them.
+func (u *jobUpdate) setTasks(value string) error {
+	n, err := strconv.ParseUint(value, 10, 20)
+	switch {
+	case err != nil || n == 0:
+		return errors.New("Invalid NumTasks value")
+	case u.job.State != "PENDING":
+		return errNotPending
+	}
+	perTask := max(u.job.CPUs()/max(u.job.Tasks(), 1), 1)
+	if err := u.setCPUs(strconv.FormatInt(int64(n)*perTask, 10)); err != nil {
+		return err
+	}
+	u.put("NumTasks", "")
+	u.record.SetInt("NumTasks", int64(n))
+	return nil
+}
+
+// setNodes takes the number of machines that the job asks for already: their layout is
+// part of the request.
+func (u *jobUpdate) setNodes(value string) error {
+	least, _, _ := strings.Cut(value, "-")
+	n, err := strconv.Atoi(least)
+	switch {
+	case err != nil || n < 1:
+		return errors.New("Invalid NumNodes value")
+	case u.job.State != "PENDING":
+		return errNotPending
+	case n != u.job.NodeCount():
+		return errNotSupported
+	}
+	return nil
+}
+
+// errNotPending is Slurm's refusal of a change that has to come before the start.
+var errNotPending = errors.New("Job is no longer pending execution")
 
 func (u *jobUpdate) setTimeLimit(value string) error {
 	sign := ""

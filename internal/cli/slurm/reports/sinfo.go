@@ -19,7 +19,7 @@ func sinfoCommand() *frame.Command {
 	return &frame.Command{
 		Name: "sinfo", Group: frame.GroupSlurm, Summary: "list machines and partitions as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: sinfo,
-		Synopsis: "[-o FORMAT] [-p PARTITIONS] [-n NODES] [-t STATES] [-hlNrs]",
+		Synopsis: "[-o FORMAT | -O FIELDS] [-p PARTITIONS] [-n NODES] [-t STATES] [-hlNrs]",
 		Description: "Lists the machines of the pool by their state, as sinfo of Slurm does. A partition is a queue, " +
 			"and all machines are in each.",
 		Examples: []frame.Example{
@@ -38,6 +38,7 @@ func sinfoOptions() []getopt.Option {
 		{Name: "all", Letter: 'a'}, {Name: "dead", Letter: 'd'}, {Name: "exact", Letter: 'e'},
 		{Name: "noheader", Letter: 'h'}, {Name: "hide"}, {Name: "long", Letter: 'l'}, with("clusters", 'M'),
 		with("cluster", 0), with("nodes", 'n'), {Name: "Node", Letter: 'N'}, with("format", 'o'),
+		with("Format", 'O'),
 		with("partition", 'p'), {Name: "responding", Letter: 'r'}, {Name: "list-reasons", Letter: 'R'},
 		{Name: "summarize", Letter: 's'}, with("sort", 'S'), with("states", 't'), {Name: "reservation", Letter: 'T'},
 		{Name: "verbose", Letter: 'v'}, {Name: "federation"}, {Name: "local"}, {Name: "noconvert"},
@@ -167,8 +168,48 @@ func (g machineGroup) counts() string {
 	return fmt.Sprintf("%d/%d/%d/%d", used, idle, other, len(g))
 }
 
+// sinfoNames are the fields of sinfo -O, in small letters, with their letters.
+func sinfoNames() map[string]byte {
+	return map[string]byte{"available": 'a', "cores": 'Y', "cpus": 'c', "cpusload": 'O', "cpusstate": 'C',
+		"defaulttime": 'L', "disk": 'd', "features": 'f', "features_act": 'b', "freemem": 'e', "gres": 'G',
+		"groups": 'g', "maxcpuspernode": 'B', "memory": 'm', "nodeai": 'A', "nodeaiot": 'F', "nodeaddr": 'o',
+		"nodehost": 'n', "nodelist": 'N', "nodes": 'D', "oversubscribe": 'h', "partition": 'P', "partitionname": 'R',
+		"preemptmode": 'M', "prioritytier": 'p', "reason": 'E', "reservation": 'i', "root": 'r', "size": 's',
+		"socketcorethread": 'z', "sockets": 'X', "state": 'T', "statecompact": 't', "statelong": 'T', "threads": 'Z',
+		"time": 'l', "timestamp": 'H', "user": 'u', "userlong": 'U', "version": 'v', "weight": 'w'}
+}
+
+// sinfoParts is what the options ask for of each line: letters of -o, or names of -O.
+func sinfoParts(c *frame.Invocation, given []getopt.Given, chosen []partition,
+	nodes []document.Node) (prefix string, parts []records.FormatPart, err error) {
+	names, isLong := getopt.Last(given, "Format")
+	if !isLong {
+		prefix, parts = records.SplitFormat(sinfoFormat(c, given, chosen, nodes))
+		return prefix, parts, nil
+	}
+	for item := range strings.SplitSeq(names, ",") {
+		name, size, sized := strings.Cut(item, ":")
+		p := records.FormatPart{Letter: sinfoNames()[strings.ToLower(strings.TrimSpace(name))], Width: 20}
+		if p.Letter == 0 {
+			return "", nil, fail(c, "Invalid job format specification: "+item)
+		}
+		if sized {
+			_, sizes := records.SplitFormat("%" + size + "P")
+			p.Width, p.Right = sizes[0].Width, sizes[0].Right
+			p.Suffix = strings.TrimLeft(size, ".0123456789")
+		}
+		parts = append(parts, p)
+	}
+	return "", parts, nil
+}
+
 // sinfoFormat is the format that the options ask for.
-func sinfoFormat(c *frame.Invocation, given []getopt.Given, chosen []partition) string {
+func sinfoFormat(c *frame.Invocation, given []getopt.Given, chosen []partition, nodes []document.Node) string {
+	longestNode := len("PARTITION")
+	for i := range nodes {
+		longestNode = max(longestNode, len(nodes[i].Name))
+	}
+	nodeWidth := strconv.Itoa(longestNode)
 	longest := len("PARTITION")
 	for i := range chosen {
 		longest = max(longest, len(chosen[i].shown()))
@@ -184,9 +225,9 @@ func sinfoFormat(c *frame.Invocation, given []getopt.Given, chosen []partition) 
 	case has(given, "summarize"):
 		return "%" + width + "P %.5a %.10l %.16F %N"
 	case has(given, "Node") && has(given, "long"):
-		return "%N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E"
+		return "%" + nodeWidth + "N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E"
 	case has(given, "Node"):
-		return "%N %.6D %.9P %6t"
+		return "%" + nodeWidth + "N %.6D %.9P %6t"
 	case has(given, "long"):
 		return "%" + width + "P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N"
 	}
@@ -206,7 +247,10 @@ func sinfo(c *frame.Invocation) error {
 		return err
 	}
 	chosen := chosenPartitions(c, given)
-	prefix, parts := records.SplitFormat(sinfoFormat(c, given, chosen))
+	prefix, parts, err := sinfoParts(c, given, chosen, nodes)
+	if err != nil {
+		return err
+	}
 	all := sinfoFields(partition{})
 	fieldOf := func(letter byte) *sinfoField {
 		if i := slices.IndexFunc(all, func(f sinfoField) bool { return f.letter == letter }); i >= 0 {
@@ -227,6 +271,10 @@ func sinfo(c *frame.Invocation) error {
 			out.WriteString(p.Fit(value(fieldOf(p.Letter))) + p.Suffix)
 		}
 		out.WriteByte('\n')
+	}
+	if has(given, "long") && !has(given, "noheader") {
+		now := clock(c)
+		fmt.Fprintln(out, now.Now.In(now.Zone).Format("Mon Jan 02 15:04:05 2006"))
 	}
 	if !has(given, "noheader") {
 		write(func(f *sinfoField) string { return f.title })
@@ -275,11 +323,14 @@ func groupMachines(nodes []document.Node, each bool, keyOf func(document.Node) s
 		}
 		groups[i] = append(groups[i], n)
 	}
-	if len(groups) == 0 {
-		groups = []machineGroup{nil}
-	}
 	return groups
 }
+
+// nodeStates are the states that sinfo -t knows, with their short forms.
+var nodeStates = strings.Fields("all unknown unk down idle allocated alloc mixed mix future futr drain drained " +
+	"draining " +
+	"drng no_respond resp reserved resv planned plnd blocked block cloud completing comp powering_down pow_dn " +
+	"powered_down power_down powering_up pow_up fail failing failg maint reboot perfctrs npc error")
 
 // chosenMachines asks for the machines that the options choose.
 func chosenMachines(c *frame.Invocation, given []getopt.Given) ([]document.Node, error) {
@@ -289,6 +340,13 @@ func chosenMachines(c *frame.Invocation, given []getopt.Given) ([]document.Node,
 		return nil, fail(c, "Invalid node name "+text)
 	}
 	states, _ := getopt.Last(given, "states")
+	for _, s := range list(states) {
+		if !slices.Contains(nodeStates, strings.TrimRight(strings.ToLower(s), "*~#!%$@^-+")) {
+			fmt.Fprintf(c.Stderr, "sinfo: error: Bad state string: %q\nsinfo: error: valid states: %s\n", s,
+				strings.Join(nodeStates, ","))
+			return nil, frame.ExitError(failure)
+		}
+	}
 	nodes, err := machines(c)
 	if err != nil {
 		return nil, failWith(c, err)

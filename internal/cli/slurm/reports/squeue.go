@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/records"
@@ -48,7 +49,8 @@ func squeueOptions() []getopt.Option {
 		with("sort", 'S'), {Name: "start"}, with("states", 't'), {Name: "federation"}, with("user", 'u'),
 		{Name: "verbose", Letter: 'v'}, with("nodelist", 'w'), with("nodes", 0), {Name: "only-job-state"},
 		{Name: "jobs", Letter: 'j', Argument: getopt.Optional}, {Name: "json", Argument: getopt.Optional},
-		{Name: "steps", Letter: 's', Argument: getopt.Optional}, {Name: "expand-patterns"},
+		{Name: "steps", Letter: 's', Argument: getopt.Optional}, {Name: "expand-patterns"}, {Name: "helpFormat"},
+		{Name: "helpformat"},
 	}
 }
 
@@ -78,6 +80,10 @@ func squeue(c *frame.Invocation) error {
 	given, operands, answered, err := parseOptions(c, squeueOptions())
 	if err != nil || answered {
 		return err
+	}
+	if has(given, "helpFormat") || has(given, "helpformat") {
+		printFieldNames(c.Stdout, records.FieldNames())
+		return nil
 	}
 	l := &squeueList{Invocation: c, given: given}
 	if jobs, isByID := getopt.Last(given, "jobs"); len(operands) > 0 && (isByID && jobs == "" || has(given, "steps")) {
@@ -111,6 +117,16 @@ func squeue(c *frame.Invocation) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
+		}
+	}
+}
+
+// printFieldNames prints names in four columns, as squeue --helpFormat does.
+func printFieldNames(w io.Writer, names []string) {
+	for i, name := range names {
+		fmt.Fprintf(w, "%-20s", name)
+		if i%4 == 3 || i == len(names)-1 {
+			fmt.Fprintln(w)
 		}
 	}
 }
@@ -162,6 +178,15 @@ func (l *squeueList) readFilters() error {
 		if err != nil {
 			return fail(l.Invocation, "Invalid node name "+text)
 		}
+		all, err := machines(l.Invocation)
+		if err != nil {
+			return failWith(l.Invocation, err)
+		}
+		for _, h := range hosts {
+			if !slices.ContainsFunc(all, func(n document.Node) bool { return wantsNode([]string{h}, n.Name) }) {
+				return fail(l.Invocation, "Invalid node name "+h)
+			}
+		}
 		l.nodes = hosts
 	}
 	ends := slices.ContainsFunc(l.states, func(long string) bool {
@@ -175,12 +200,18 @@ func (l *squeueList) readFilters() error {
 	return nil
 }
 
+// stateFormat is the format of squeue --only-job-state.
+const stateFormat = "%.18i %.2t"
+
+// stepFormat has the titles of squeue --steps.
+const stepFormat = "%.15i %.8j %.9P %.8u %.9M %N"
+
 // readFormat reads the options about what is listed of a job.
 func (l *squeueList) readFormat() error {
 	short, hasShort := getopt.Last(l.given, "format")
 	long, hasLong := getopt.Last(l.given, "Format")
 	if hasShort && hasLong {
-		return fail(l.Invocation, "-o and -O options are incompatible")
+		return fail(l.Invocation, "-O (--Format) is incompatible with -o (--format)")
 	}
 	if !hasShort && !hasLong {
 		if long = l.Getenv("SQUEUE_FORMAT2"); long == "" {
@@ -199,8 +230,13 @@ func (l *squeueList) readFormat() error {
 		if has(l.given, "long") {
 			standard = records.LongFormat
 		}
-		if has(l.given, "start") {
+		switch {
+		case has(l.given, "start"):
 			standard = records.StartFormat
+		case has(l.given, "only-job-state"):
+			standard = stateFormat
+		case has(l.given, "steps"):
+			standard = stepFormat
 		}
 		f, unknown := records.ParseFormat(cmp.Or(short, standard))
 		for _, letter := range unknown {
@@ -249,7 +285,14 @@ func (l *squeueList) printOnce() error {
 		fmt.Fprintln(out, now.Now.In(now.Zone).Format("Mon Jan 02 15:04:05 2006"))
 	}
 	if !has(l.given, "noheader") {
-		fmt.Fprintln(out, l.format.Titles())
+		titles := l.format.Titles()
+		if has(l.given, "steps") {
+			titles = strings.Replace(titles, "  JOBID", " STEPID", 1)
+		}
+		fmt.Fprintln(out, titles)
+	}
+	if has(l.given, "steps") { // they are known to their job only
+		return nil
 	}
 	for _, j := range jobs {
 		fmt.Fprintln(out, l.format.Line(j, now))
@@ -290,7 +333,7 @@ func (l *squeueList) onNode(host string) bool {
 func printJSON(w io.Writer, c *frame.Invocation, jobs []*records.Job, now *records.Clock) error {
 	fmt.Fprint(w, "{\n  \"jobs\": [")
 	for i, j := range jobs {
-		text, err := json.Marshal(j.Document(now))
+		text, err := j.MarshalJob(now)
 		if err != nil {
 			return err
 		}

@@ -83,6 +83,7 @@ func sallocFlags() []ucli.Flag {
 		textFlag("mem", "", "so much memory of each machine `SIZE`; a number is MiB"),
 		textFlag("gpus", "G", "so many GPUs `COUNT` in all"), textFlag("partition", "p", "in this `QUEUE`"),
 		textFlag("time", "t", "give it back after this `TIME`"), switchFlag("quiet", "Q", "print nothing"),
+		switchFlag("no-shell", "", "run no command, and leave the allocation to srun --jobid"),
 	}
 }
 

@@ -48,7 +48,8 @@ func runSalloc(c *frame.Invocation) error {
 	if err != nil {
 		return failWith(c, err)
 	}
-	given, command, err := sbatch.ParseOptions(c.Args)
+	line, keepsJob := takeNoShell(c.Args)
+	given, command, err := sbatch.ParseOptions(line)
 	if err == nil && sbatch.Asks(given, "version") {
 		fmt.Fprintln(c.Stdout, slurmVersion)
 		return nil
@@ -59,14 +60,14 @@ func runSalloc(c *frame.Invocation) error {
 	}
 	var result sbatch.Result
 	if err == nil {
-		result, err = sbatch.Parse(append(c.Args[:len(c.Args)-len(command):len(c.Args)-len(command)], "--job-name="+
+		result, err = sbatch.Parse(append(line[:len(line)-len(command):len(line)-len(command)], "--job-name="+
 			cmp.Or(sbatch.Value(given, "job-name"), "interactive"), "--wrap="+holder), caller)
 	}
 	var failure *sbatch.Failure
 	if errors.As(err, &failure) {
-		fmt.Fprint(c.Stderr, strings.NewReplacer("sbatch: ", "salloc: ", "Batch job submission failed",
-			"Job submit/allocate failed").Replace(failure.Text))
-		return frame.ExitError(failure.Status)
+		fmt.Fprint(c.Stderr, strings.NewReplacer("sbatch: ", "salloc: ", "\"sbatch ", "\"salloc ",
+			"Batch job submission failed", "Job submit/allocate failed").Replace(failure.Text))
+		return exitWith(c, failure.Status)
 	}
 	if err != nil {
 		return failWith(c, err)
@@ -77,15 +78,19 @@ func runSalloc(c *frame.Invocation) error {
 	defer release()
 	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
 	if err != nil {
-		return submitRefused(c, err)
+		return submitRefused(c, &result, err)
 	}
 	a := &allocation{c: c, id: reply.GetIds()[0], quiet: result.Quiet}
 	a.number, _, _ = strings.Cut(a.id, ".")
-	defer a.relinquish()
 	if err := a.await(signals); err != nil {
+		a.relinquish()
 		return err
 	}
 	release()
+	if keepsJob {
+		return nil
+	}
+	defer a.relinquish()
 	if len(command) == 0 {
 		command = []string{cmp.Or(c.Getenv("SHELL"), "/bin/sh")}
 	}
@@ -102,16 +107,34 @@ type allocation struct {
 
 func (a *allocation) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.c.Stderr, "salloc: "+format+"\n", args...)
+		fmt.Fprintf(a.c.Stderr, a.c.Command.Name+": "+format+"\n", args...)
 	}
 }
 
 // pollInterval is how often the job is looked at until it runs.
-const pollInterval = 100 * time.Millisecond
+const pollInterval = 50 * time.Millisecond
+
+// quietWait is how long salloc waits without a word: an allocation that is there at once
+// was never pending.
+const quietWait = 2 * time.Second
+
+// takeNoShell takes --no-shell off the options of salloc: the allocation is left to
+// others, who name it with srun --jobid.
+func takeNoShell(args []string) (rest []string, found bool) {
+	for i, word := range args {
+		if word == "--" || !strings.HasPrefix(word, "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")) {
+			break
+		}
+		if word == "--no-shell" {
+			return append(args[:i:i], args[i+1:]...), true
+		}
+	}
+	return args, false
+}
 
 // await waits until the job runs.
 func (a *allocation) await(signals <-chan os.Signal) error {
-	reported := false
+	reported, began := false, a.c.Now()
 	for {
 		list, err := a.c.QueryJobs(&scheddapi.QueryRequest{Selection: &scheddapi.Selection{Selectors: []string{a.id}},
 			History: true, Ads: true, Attributes: records.Attributes()})
@@ -125,17 +148,21 @@ func (a *allocation) await(signals <-chan os.Signal) error {
 				if reported {
 					a.say("job %s has been allocated resources", a.number)
 				}
-				a.say("Granted job allocation %s", a.number)
-				a.say("Nodes %s are ready for job", hostlist.Compress(a.hosts))
+				if a.c.Command.Name == "salloc" {
+					a.say("Granted job allocation %s", a.number)
+					a.say("Nodes %s are ready for job", hostlist.Compress(a.hosts))
+				}
 				return nil
 			case roost.Completed.String(), roost.Removed.String():
 				a.say("error: Job allocation %s has been revoked", a.number)
 				return frame.ExitError(1)
 			}
 		}
-		if !reported {
+		if !reported && a.c.Now().Sub(began) > quietWait {
 			reported = true
-			a.say("Pending job allocation %s", a.number)
+			if a.c.Command.Name == "salloc" {
+				a.say("Pending job allocation %s", a.number)
+			}
 			a.say("job %s queued and waiting for resources", a.number)
 		}
 		select {
@@ -175,6 +202,10 @@ func (a *allocation) run(command []string, result sbatch.Result) error {
 		}
 		return frame.ExitError(status.ExitStatus())
 	}
+	if errors.Is(err, exec.ErrNotFound) {
+		fmt.Fprintf(a.c.Stderr, "salloc: error: _fork_command: Unable to find command %q\n", command[0])
+		return frame.ExitError(1)
+	}
 	fmt.Fprintf(a.c.Stderr, "salloc: error: Unable to exec command %q: %v\n", command[0], err)
 	return frame.ExitError(1)
 }
@@ -182,6 +213,11 @@ func (a *allocation) run(command []string, result sbatch.Result) error {
 // relinquish gives the allocation back.
 func (a *allocation) relinquish() {
 	a.say("Relinquishing job allocation %s", a.number)
+	a.cancel("salloc has ended")
+}
+
+// cancel removes the job.
+func (a *allocation) cancel(reason string) {
 	r := &cancellation{c: a.c}
-	r.act(&scheddapi.ActRequest{Verb: scheddapi.ActRequest_REMOVE, Reason: "salloc has ended"}, []string{a.id})
+	r.act(&scheddapi.ActRequest{Verb: scheddapi.ActRequest_REMOVE, Reason: reason}, []string{a.id})
 }

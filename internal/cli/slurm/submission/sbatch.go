@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -46,7 +47,7 @@ func runSbatch(c *frame.Invocation) error {
 	switch {
 	case errors.As(err, &failure):
 		fmt.Fprint(c.Stderr, failure.Text)
-		return frame.ExitError(failure.Status)
+		return exitWith(c, failure.Status)
 	case err != nil:
 		return failWith(c, err)
 	case result.Help:
@@ -56,15 +57,16 @@ func runSbatch(c *frame.Invocation) error {
 		fmt.Fprintln(c.Stdout, slurmVersion)
 		return nil
 	}
+	fmt.Fprint(c.Stderr, result.Warnings)
 	c.ScheddNode = cmp.Or(result.Cluster, result.Server, c.ScheddNode)
 	if result.IsSingleton {
 		if err := waitForName(c, &result.Job); err != nil {
-			return submitRefused(c, err)
+			return submitRefused(c, &result, err)
 		}
 	}
 	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
 	if err != nil {
-		return submitRefused(c, err)
+		return submitRefused(c, &result, err)
 	}
 	id := reply.GetIds()[0]
 	number, host, _ := strings.Cut(id, ".")
@@ -104,24 +106,40 @@ func waitForName(c *frame.Invocation, job *jobspec.Job) error {
 	return nil
 }
 
+// exitWith ends the command after an error of its own. SLURM_EXIT_ERROR is the status
+// that the caller would have instead (sbatch(1)).
+func exitWith(c *frame.Invocation, status int) error {
+	if n, err := strconv.ParseUint(c.Getenv("SLURM_EXIT_ERROR"), 10, 8); err == nil {
+		status = int(n)
+	}
+	return frame.ExitError(status)
+}
+
 // failWith prints an error that sbatch has no own words for.
 func failWith(c *frame.Invocation, err error) error {
 	fmt.Fprintf(c.Stderr, "%s: error: %s\n", c.Command.Name, document.PrintableText(strings.Join(strings.Fields(
 		frame.ErrorText(err)), " ")))
-	return frame.ExitError(1)
+	return exitWith(c, 1)
 }
 
 // submitRefused prints why the schedd has not taken the job. Clients look for the first
 // words.
-func submitRefused(c *frame.Invocation, err error) error {
+func submitRefused(c *frame.Invocation, result *sbatch.Result, err error) error {
+	partition, reservation := result.Partition, result.Reservation
 	text := strings.Join(strings.Fields(frame.ErrorText(err)), " ")
+	before := ""
 	var kind roost.ErrorKind
 	if errors.As(frame.DecodeError(err), &kind) {
 		switch {
 		case kind == roost.Unavailable:
 			text = "Unable to contact slurm controller (connect failure): " + text
+		case kind == roost.NotFound && strings.Contains(text, "queue") && reservation != "":
+			text = "Requested reservation is invalid: " + text
 		case kind == roost.NotFound && strings.Contains(text, "queue"):
 			text = "Invalid partition name specified: " + text
+			if partition != "" {
+				before = c.Command.Name + ": error: invalid partition specified: " + partition + "\n"
+			}
 		case kind == roost.NotFound && strings.Contains(text, "limit"):
 			text = "Invalid license specification: " + text
 		case kind == roost.NotFound && strings.Contains(text, "depend"):
@@ -129,11 +147,14 @@ func submitRefused(c *frame.Invocation, err error) error {
 		}
 	}
 	words := "Batch job submission failed"
-	if c.Command.Name == "srun" {
+	switch c.Command.Name {
+	case "srun":
 		words = "Unable to allocate resources"
+	case "salloc":
+		words = "Job submit/allocate failed"
 	}
-	fmt.Fprintf(c.Stderr, "%s: error: %s: %s\n", c.Command.Name, words, document.PrintableText(text))
-	return frame.ExitError(1)
+	fmt.Fprintf(c.Stderr, "%s%s: error: %s: %s\n", before, c.Command.Name, words, document.PrintableText(text))
+	return exitWith(c, 1)
 }
 
 // awaitJob waits for the end of a job. The exit status is the highest of its tasks, and 1
@@ -150,7 +171,7 @@ func awaitJob(c *frame.Invocation, id string) error {
 	worst := 0
 	for _, s := range list {
 		code := int(s.GetExit().GetCode()) & 0xff
-		if s.GetExit().GetSignal() != 0 || document.StateOf(s) != roost.Completed.String() {
+		if document.FailedExit(s.GetExit()) || document.StateOf(s) != roost.Completed.String() {
 			code = max(code, 1)
 		}
 		worst = max(worst, code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,8 +79,12 @@ func runScancel(c *frame.Invocation) error {
 		c.ScheddNode = node
 	}
 	req, err := r.request()
-	if err != nil {
-		return failWith(c, err)
+	if err != nil { // without the name of the command, as Slurm prints it
+		fmt.Fprintln(c.Stderr, document.PrintableText(err.Error()))
+		return frame.ExitError(1)
+	}
+	if err := r.checkFilters(); err != nil {
+		return err
 	}
 	isFiltered := slices.ContainsFunc([]string{"account", "me", "name", "partition", "qos", "reservation", "state",
 		"user", "nodelist", "wckey"}, r.has)
@@ -96,6 +101,27 @@ func runScancel(c *frame.Invocation) error {
 	r.act(req, selectors)
 	if r.status != 0 {
 		return frame.ExitError(r.status)
+	}
+	return nil
+}
+
+// checkFilters refuses values of filters that no job could ever have.
+func (r *cancellation) checkFilters() error {
+	if text := r.value("state"); text != "" {
+		switch strings.ToUpper(text) {
+		case "PENDING", "PD", "RUNNING", "R", "SUSPENDED", "S":
+		default:
+			fmt.Fprintf(r.c.Stderr, "Invalid job state specified: %s\n"+
+				"Valid job states are PENDING, RUNNING, and SUSPENDED\n", document.PrintableText(text))
+			return frame.ExitError(1)
+		}
+	}
+	name := r.value("user")
+	if name == "" {
+		return nil
+	}
+	if _, err := user.Lookup(name); errors.As(err, new(user.UnknownUserError)) {
+		return failWith(r.c, fmt.Errorf("Invalid user name: %s", name))
 	}
 	return nil
 }
@@ -243,10 +269,18 @@ func (r *cancellation) act(req *scheddapi.ActRequest, selectors []string) {
 		if err != nil {
 			fmt.Fprintf(r.c.Stderr, "scancel: error: Kill job error on job id %s: %s\n", shownID(selector),
 				document.PrintableText(strings.Join(strings.Fields(frame.ErrorText(err)), " ")))
-			r.status = 1
+			if r.status = 1; errors.Is(err, errNotRunning) {
+				r.status = notRunningStatus
+			}
 		}
 	}
 }
+
+// errNotRunning is Slurm's refusal of a signal to a job that does not run, and
+// notRunningStatus the exit status then.
+var errNotRunning = errors.New("Job can not be altered now, try again later")
+
+const notRunningStatus = 228
 
 // shownID writes a selector as Slurm writes ids.
 func shownID(selector string) string {
@@ -271,6 +305,8 @@ func (r *cancellation) actOn(s *scheddapi.ScheddClient, req *scheddapi.ActReques
 	}
 	for _, result := range reply.GetResults() {
 		switch kind := roost.ErrorKind(result.GetKind()); {
+		case kind == roost.Conflict && req.GetVerb() == scheddapi.ActRequest_SIGNAL:
+			return errNotRunning
 		case result.GetError() == "", kind == roost.NotFound, kind == roost.Finished, kind == roost.Conflict:
 		case kind == roost.PermissionDenied:
 			return errors.New("Access/permission denied")

@@ -2,7 +2,6 @@ package submission
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -28,10 +27,6 @@ func stepOnly() []string {
 // RunOutside is srun where it is in no job. It submits a job whose script is the step,
 // shows its output, and ends with its exit status.
 func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) error {
-	refuse := func(text string) error {
-		fmt.Fprintf(c.Stderr, "srun: error: %s\n", text)
-		return frame.ExitError(1)
-	}
 	if len(command) == 0 {
 		fmt.Fprint(c.Stderr, "srun: fatal: No command given to execute.\n")
 		return frame.ExitError(1)
@@ -40,23 +35,16 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 	if job = cmp.Or(job, c.Getenv(allocationVariable)); job != "" {
 		return runInJob(c, job, given, command)
 	}
-	if _, wanted := getopt.Last(given, "pty"); wanted {
-		return refuse("--pty is possible in an allocation only: salloc makes one, and qsub -I begins a job on this " +
-			"terminal")
+	if _, wantsTerminal := getopt.Last(given, "pty"); wantsTerminal || streamsInput(c, given) {
+		return runWithStreams(c, given, command)
 	}
 	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
 		return failWith(c, err)
 	}
 	result, err := sbatch.Parse(allocationArguments(given, command), caller)
-	var failure *sbatch.Failure
-	if errors.As(err, &failure) {
-		fmt.Fprint(c.Stderr, strings.NewReplacer("sbatch: ", "srun: ", "Batch job submission failed",
-			"Unable to allocate resources").Replace(failure.Text))
-		return frame.ExitError(failure.Status)
-	}
 	if err != nil {
-		return failWith(c, err)
+		return parseRefused(c, err)
 	}
 	result.Job.Ad.Delete(roost.AttrOut) // its output comes here
 	result.Job.Ad.Delete(roost.AttrErr)
@@ -65,7 +53,7 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 	defer release()
 	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)
 	if err != nil {
-		return submitRefused(c, err)
+		return submitRefused(c, &result, err)
 	}
 	return jobs.AttachJob(c, reply.GetIds()[0], signals, true)
 }
@@ -104,26 +92,33 @@ func optionWord(g getopt.Given) string {
 
 // allocationArguments is the command line of sbatch for the job of a step.
 func allocationArguments(given []getopt.Given, command []string) []string {
-	allocation := sbatch.Options()
 	step := []string{"exec", "srun"}
-	var args []string
 	for _, g := range given {
-		word := optionWord(g)
-		switch {
-		case slices.Contains(stepOnly(), g.Name):
-			step = append(step, quote(word))
-		case slices.ContainsFunc(allocation, func(o getopt.Option) bool { return o.Name == g.Name }):
-			args = append(args, word)
+		if slices.Contains(stepOnly(), g.Name) {
+			step = append(step, quote(optionWord(g)))
 		}
-	}
-	if _, named := getopt.Last(given, "job-name"); !named {
-		args = append(args, "--job-name="+path.Base(command[0]))
 	}
 	step = append(step, "--")
 	for _, w := range command {
 		step = append(step, quote(w))
 	}
-	return append(args, "--wrap="+strings.Join(step, " "))
+	return append(jobArguments(given, command), "--wrap="+strings.Join(step, " "))
+}
+
+// jobArguments are the options about the allocation.
+func jobArguments(given []getopt.Given, command []string) (args []string) {
+	allocation := sbatch.Options()
+	for _, g := range given {
+		if !slices.Contains(stepOnly(), g.Name) && slices.ContainsFunc(allocation, func(o getopt.Option) bool {
+			return o.Name == g.Name
+		}) {
+			args = append(args, optionWord(g))
+		}
+	}
+	if _, named := getopt.Last(given, "job-name"); !named {
+		args = append(args, "--job-name="+path.Base(command[0]))
+	}
+	return args
 }
 
 // quote makes one word of a shell of a text.
