@@ -19,6 +19,12 @@ awk '
 	/^ +[A-Za-z0-9_]+\.go:[0-9]+: / { reason = $0; sub(/^ +[A-Za-z0-9_]+\.go:[0-9]+: /, "", reason) }
 	END { printf "\n%stests skipped: %d\n\n", list, count }' "$log"
 
+# Where the time goes: tests of the first level, and scripts.
+echo "slowest tests:"
+grep -E '^ *--- (PASS|FAIL): ' "$log" | sed -E 's/^ *--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)$/\3 \2/' |
+	grep -E '^[0-9.]+ (Test[^/]*|TestScripts/[^/]*)$' | sort -rn | head -25 | sed 's/^/  /'
+echo
+
 grep -E '^(ok  |FAIL|\?   )' "$log" | grep -v '^FAIL$'
 [ "$status" != 0 ] || exit 0
 

@@ -11,5 +11,5 @@ packages=$(($(nproc) + 1))
 [ $# -gt 0 ] || set -- ./internal/e2e ./...
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -ldflags=-w -timeout 30m -p "$packages" -parallel "$tests" "$@" >"$log" 2>&1
+PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -ldflags=-w -timeout 45m -p "$packages" -parallel "$tests" "$@" >"$log" 2>&1
 scripts/report.sh "$log" $?

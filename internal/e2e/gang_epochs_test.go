@@ -197,7 +197,7 @@ func TestGangEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
-	epochs := 6
+	epochs := 4
 	if n, err := strconv.Atoi(os.Getenv("ROOST_EPOCHS")); err == nil {
 		epochs = n
 	}

@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
-		Deadline:           time.Now().Add(25 * time.Minute), // an endless wait shows what it waits for
+		Deadline:           time.Now().Add(40 * time.Minute), // an endless wait shows what it waits for
 		Setup: func(env *testscript.Env) error {
 			dir, err := os.MkdirTemp("", "pool")
 			if err != nil {
