@@ -116,6 +116,7 @@ for part in "$@"; do
 		package nsenter util-linux
 		package python3 python3
 		/usr/bin/python3 -c 'import joblib' 2>/dev/null || package /usr/lib/python3/dist-packages/joblib/__init__.py python3-joblib
+		[ -e /usr/lib/python3/dist-packages/dask/__init__.py ] || package /usr/lib/python3/dist-packages/dask/__init__.py python3-dask
 		[ -e /usr/lib/python3/dist-packages/drmaa/__init__.py ] || package /usr/lib/python3/dist-packages/drmaa/__init__.py python3-drmaa
 		package chromium chromium
 		package dig bind9-dnsutils

@@ -184,6 +184,7 @@ func packageOrders() []packageOrder {
 		{"schedd/userlog", false},
 		{"schedd/usagewindow", true},
 		{"schedd/api", false},
+		{"schedd/client", false},
 		{"startd/ranks", false},
 		{"startd/starter", false},
 		{"startd/starterclient", false},
