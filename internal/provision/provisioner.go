@@ -406,6 +406,9 @@ func (p *Provisioner) ask(ctx context.Context, name string, w *providerWorker, n
 	w.askedAt = now
 	p.start(ctx, w, func(ctx context.Context) func() {
 		answers, err := w.system.Status(ctx, ids)
+		if err == nil {
+			err = w.readEnds(ctx, keys, ids, answers)
+		}
 		var remnants []string
 		for id, s := range answers {
 			if s.IsRemnant {
@@ -427,13 +430,48 @@ func (p *Provisioner) ask(ctx context.Context, name string, w *providerWorker, n
 	})
 }
 
+// readEnds adds to the answers of an outer system how those allocations have ended that
+// do not run. Their scripts have written it down.
+func (w *providerWorker) readEnds(ctx context.Context, keys, ids []string,
+	answers map[string]plan.OuterStatus) error {
+	var files []string
+	byFile := map[string]string{}
+	for i, id := range ids {
+		if s, ok := answers[id]; !ok || s.State == plan.OuterEnded {
+			name := endFile(keys[i])
+			files = append(files, name)
+			byFile[name] = id
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	err := w.resolveDir(ctx)
+	if err != nil {
+		return err
+	}
+	statuses, err := driver.Shell{Via: w.settings.Via}.ReadNumbers(ctx, w.dir, files)
+	for name, status := range statuses {
+		s := answers[byFile[name]]
+		s.ID, s.State, s.Succeeded = byFile[name], plan.OuterEnded, status == 0
+		if s.Text == "" || status != 0 {
+			s.Text = strings.TrimPrefix(fmt.Sprintf("%s, exit status %d", s.Text, status), ", ")
+		}
+		answers[byFile[name]] = s
+	}
+	if failed := (*driver.ExitError)(nil); errors.As(err, &failed) {
+		return nil // somebody has removed the directory
+	}
+	return err
+}
+
 // removeTokens removes the tokens of allocations that have just ended.
 func (p *Provisioner) removeTokens(name string, w *providerWorker, keys []string) {
 	var files []string
 	for _, key := range keys {
 		if a := p.state.Allocations[key]; a != nil && a.State == plan.Ended {
 			p.Log.Info("ended", "provider", name, "key", key, "outcome", string(a.Outcome), "reason", a.Reason)
-			files = append(files, tokenFile(key))
+			files = append(files, tokenFile(key), endFile(key))
 		}
 	}
 	if len(files) == 0 || w.dir == "" || w.busy {

@@ -20,16 +20,20 @@ func scriptText(s *provider.Settings, a *plan.Allocation, dir string) string {
 	line("#!/bin/sh")
 	line("# Pilots of a Roost pool: allocation %s of provider %s.", a.Key, s.Name)
 	line("umask 077")
+	line("roost_end() { # says how it ends, as other systems forget it at once or do not say it")
+	line("	echo $1 > %s", driver.QuotePath(dir+"/"+endFile(a.Key)))
+	line("	exit $1")
+	line("}")
 	line("unset SLURM_EXPORT_ENV # srun is to give the pilots the environment of this script")
 	if s.Before != "" {
 		line("%s", strings.TrimRight(s.Before, "\n"))
 		line("roost_status=$?")
 		line("if [ $roost_status -ne 0 ]; then")
 		line("	echo \"roost: the lines before the pilot failed: exit status $roost_status\" >&2")
-		line("	exit $roost_status")
+		line("	roost_end $roost_status")
 		line("fi")
 	}
-	line("trap 'roost_ended=1; [ -z \"$roost_pilot\" ] || kill -TERM $roost_pilot' TERM INT")
+	line("trap 'roost_ended=1; [ -z \"$roost_pilot\" ] || kill -TERM $roost_pilot' TERM INT USR1 USR2")
 	line("%s &", pilotLine(s, a, dir))
 	line("roost_pilot=$!")
 	line("[ -z \"$roost_ended\" ] || kill -TERM $roost_pilot")
@@ -41,7 +45,7 @@ func scriptText(s *provider.Settings, a *plan.Allocation, dir string) string {
 	if s.After != "" {
 		line("%s", strings.TrimRight(s.After, "\n"))
 	}
-	line("exit $roost_status")
+	line("roost_end $roost_status")
 	return b.String()
 }
 
@@ -96,12 +100,15 @@ func defaultProgram(s *provider.Settings) string {
 // tokenFile is the name of the file with an allocation's token, on the outer system.
 func tokenFile(key string) string { return key + ".token" }
 
+// endFile is the name of the file there in which an allocation writes its exit status.
+func endFile(key string) string { return key + ".end" }
+
 // outputFile is the name of the file there that gets what an allocation prints.
 func outputFile(key string) string { return key + ".out" }
 
 // allocationFiles are the names of all files that an allocation may have there.
 func allocationFiles(key string) []string {
-	return []string{tokenFile(key), outputFile(key), key + ".sh", key + ".log"}
+	return []string{tokenFile(key), endFile(key), outputFile(key), key + ".sh", key + ".log"}
 }
 
 // defaultDirectory is where the files of allocations are if the settings do not say so.

@@ -52,6 +52,8 @@ func New(s *provider.Settings) (System, error) {
 		return pbs{shell, s.Options}, nil
 	case provider.Condor:
 		return condor{shell, s.Options}, nil
+	case provider.GridEngine:
+		return gridEngine{shell, s.Options}, nil
 	case provider.Command:
 		return command{shell, s.Options, s.Programs}, nil
 	}
@@ -69,7 +71,7 @@ func lastLine(text string) string {
 // It may have done what they asked for.
 func unclearTexts() []string {
 	return []string{"timed out", "timeout", "unable to contact", "connection", "cannot connect", "communication",
-		"communications", "broken pipe", "end of file"}
+		"unable to send message", "broken pipe", "end of file"}
 }
 
 // submitError is the error of a program that submits and did not succeed.

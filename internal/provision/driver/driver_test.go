@@ -287,3 +287,67 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestGridEngine(t *testing.T) {
+	dir := programs(t, map[string]string{"qsub": recordCall + "echo '7'\n",
+		"qconf": `case $1 in -spl) echo mpi; echo smp;; -sp) case $2 in mpi) echo 'allocation_rule    $round_robin';;
+*) echo 'allocation_rule    $pe_slots';; esac;; esac`,
+		"qstat": `cat <<END
+<?xml version='1.0'?>
+<job_info  xmlns:xsd="http://arc.example/qstat.xsd">
+  <queue_info>
+    <job_list state="running"><JB_job_number>7</JB_job_number><JB_name>rpkey</JB_name><state>r</state>
+      <JAT_start_time>$(date -d '-1 hour' +%Y-%m-%dT%H:%M:%S)</JAT_start_time><queue_name>main.q@n1</queue_name></job_list>
+  </queue_info>
+  <job_info>
+    <job_list state="pending"><JB_job_number>8</JB_job_number><JB_name>other</JB_name><state>qw</state>
+      <queue_name></queue_name></job_list>
+    <job_list state="pending"><JB_job_number>9</JB_job_number><JB_name>failed</JB_name><state>Eqw</state></job_list>
+  </job_info>
+</job_info>
+END
+`,
+		"qacct": `[ "$2" = rpended ] && printf 'jobname  rpended\njobnumber    5\n'`,
+		"qdel":  `echo 'denied: job "12" does not exist'; exit 1`})
+	job := testJob()
+	s := newSystem(t, provider.Settings{Kind: provider.GridEngine, Options: []string{"-P", "physics"}})
+	if _, err := s.Submit(t.Context(), job); !errors.Is(err, roost.BadConfig) {
+		t.Errorf("several nodes: %v", err)
+	}
+	job.Nodes = 1
+	id, err := s.Submit(t.Context(), job)
+	want := []string{"-terse", "-N", "rpkey", "-S", "/bin/sh", "-r", "n", "-m", "n", "-j", "y", "-o", "/tmp/rpkey.out",
+		"-notify", "-l", "h_rt=5400", "-l", "mem_free=8192M", "-l", "hostname=!(n1|n2)", "-pe", "smp", "4", "-P",
+		"physics"}
+	if got := strings.Split(strings.TrimSpace(readFile(dir, "arguments")), "\n"); id != "7" || err != nil ||
+		!slices.Equal(got, want) {
+		t.Errorf("%q, %v: got %q, want %q", id, err, got, want)
+	}
+	if got := readFile(dir, "input"); got != job.Script {
+		t.Errorf("got %q", got)
+	}
+	got, err := s.Status(t.Context(), []string{"7", "8", "9", "10"})
+	if r := got["7"]; err != nil || len(got) != 3 || r.State != plan.OuterRunning || !slices.Equal(r.Hosts,
+		[]string{"n1"}) || time.Since(r.Started).Round(time.Minute) != time.Hour {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got["8"].State != plan.OuterQueued || got["9"].State != plan.OuterEnded || !got["9"].IsRemnant {
+		t.Errorf("%+v", got)
+	}
+	for key, want := range map[string]string{"rpkey": "7", "rpended": "5", "rpnone": ""} {
+		if id, err := s.Find(t.Context(), key); id != want || err != nil {
+			t.Errorf("find %s: %q, %v", key, id, err)
+		}
+	}
+	if err := s.Cancel(t.Context(), []string{"12"}); err != nil {
+		t.Error(err)
+	}
+	own := newSystem(t, provider.Settings{Kind: provider.GridEngine, Options: []string{"-pe", "mpi", "4"}})
+	if _, err := own.Submit(t.Context(), job); err != nil || strings.Contains(readFile(dir, "arguments"), "smp") {
+		t.Errorf("%v: %q", err, readFile(dir, "arguments"))
+	}
+	programs(t, map[string]string{"qstat": "echo 'error: commlib error: got select error (Connection refused)'; exit 1"})
+	if got, err := s.Status(t.Context(), []string{"7"}); err == nil {
+		t.Errorf("%v", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -152,6 +153,23 @@ func (s Shell) WriteFile(ctx context.Context, dir, name, text string) error {
 func (s Shell) RemoveFiles(ctx context.Context, dir string, names ...string) error {
 	_, err := s.Run(ctx, "rm", "cd "+QuotePath(dir)+" && rm -f -- "+quoteAll(names))
 	return err
+}
+
+// ReadNumbers returns the numbers in those files of a directory that are there.
+func (s Shell) ReadNumbers(ctx context.Context, dir string, names []string) (map[string]int, error) {
+	out, err := s.Run(ctx, "cat", "cd "+QuotePath(dir)+" && for f in "+quoteAll(names)+
+		"; do [ ! -s \"$f\" ] || echo \"$f $(cat -- \"$f\")\"; done")
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]int{}
+	for _, line := range strings.Split(out, "\n") {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.Atoi(text); err == nil && slices.Contains(names, name) {
+			numbers[name] = n
+		}
+	}
+	return numbers, nil
 }
 
 // ResolveDir creates a directory that only the user can enter, and returns its absolute

@@ -29,7 +29,7 @@ const (
 	Refused   Outcome = "refused"   // the outer system did not take it
 	Cancelled Outcome = "cancelled" // the provisioner took it back
 	Worked    Outcome = "worked"    // its pilots joined, and stayed long enough
-	// no pilot of it joined, or the last one left at once
+	// no pilot of it joined, or the last one left at once, and not in order
 	EarlyDeath Outcome = "early death"
 	// no pilot of it was seen; it may have had some while the provisioner did not look
 	Unseen Outcome = "unseen"

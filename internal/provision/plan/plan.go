@@ -383,6 +383,9 @@ func (c *planning) unmetReason(p *Provider, i int) string {
 	case d.Since.Add(p.Wait).After(c.now):
 		return fmt.Sprintf("it has waited for less than %s", provider.SpanText(p.Wait))
 	}
+	if d.Gang > 1 && p.Kind.IsSingleNode() && c.misfit(i, p.nodeAd(), 1) != "" {
+		return fmt.Sprintf("its tasks start together on several nodes, and an allocation of kind %s has one", p.Kind)
+	}
 	if reason := c.misfit(i, p.nodeAd(), max(d.Gang, 1)); reason != "" {
 		return reason
 	}

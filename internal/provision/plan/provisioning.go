@@ -208,6 +208,9 @@ type OuterStatus struct {
 	Hosts   []string
 	// it has ended, and stays in the queue until somebody cancels it
 	IsRemnant bool
+	// it has ended with exit status 0: its pilots have joined, and left because they had
+	// nothing to do or no time
+	Succeeded bool
 }
 
 // StatusAnswered folds in an answer that covers all the asked allocations, by the ids of
@@ -229,7 +232,7 @@ func (v *Provisioning) StatusAnswered(name string, asked []string, answers map[s
 		s, ok := answers[a.OuterID]
 		if !ok {
 			if a.Unfound++; (a.Unfound >= missingAnswers || mutant.Active(mutant.StatusErrorIsEnd)) && a.Live == 0 {
-				v.outerEnd(a, "the outer system knows it no longer", now)
+				v.outerEnd(a, OuterStatus{Text: "the outer system knows it no longer"}, now)
 			}
 			continue
 		}
@@ -244,7 +247,7 @@ func (v *Provisioning) StatusAnswered(name string, asked []string, answers map[s
 			a.run(since(s.Started, a.Asked, now))
 		case OuterEnded:
 			if a.Live == 0 {
-				v.outerEnd(a, s.Text, now)
+				v.outerEnd(a, s, now)
 			}
 		}
 	}
@@ -270,13 +273,13 @@ func (v *Provisioning) StatusFailed(name, text string, now time.Time) {
 }
 
 // outerEnd ends an allocation that the outer system has ended, and judges it.
-func (v *Provisioning) outerEnd(a *Allocation, text string, now time.Time) {
-	until := now
+func (v *Provisioning) outerEnd(a *Allocation, s OuterStatus, now time.Time) {
+	until, text := now, s.Text
 	if !a.Left.IsZero() {
 		until = a.Left
 	}
 	switch {
-	case a.Joins > 0 && until.Sub(a.Joined) >= earlyAfter:
+	case a.Joins > 0 && until.Sub(a.Joined) >= earlyAfter, s.Succeeded && a.CancelAt.IsZero():
 		a.end(now, Worked, text)
 		if h := v.changeHistory(a); h.EarlyDeaths > 0 {
 			h.EarlyDeaths, h.LastError = 0, ""
@@ -385,7 +388,7 @@ func (v *Provisioning) NotFound(key, text string, now time.Time) {
 	case a.State == Submitting:
 		v.SubmitRefused(key, text, now)
 	default:
-		v.outerEnd(a, text, now)
+		v.outerEnd(a, OuterStatus{Text: text}, now)
 	}
 }
 

@@ -132,6 +132,9 @@ func (t *trialPlacement) probe(p *Provider, wanted func(i int) int) placedUnits 
 	node := p.nodeAd()
 	for i := range t.demand {
 		d := &t.demand[i]
+		if d.Gang > 1 && p.Kind.IsSingleNode() && t.misfit(i, node, 1) != "" {
+			continue
+		}
 		if wanted(i) >= d.step() && mayMatch(d.Class, node, t.now) {
 			return placedUnits{units: map[int]int{i: d.step()}}
 		}
@@ -173,6 +176,9 @@ func (t *trialPlacement) needed(p *Provider, room int, wanted func(i int) int) (
 				break
 			}
 			n := len(alone.used)
+			if n > 1 && p.Kind.IsSingleNode() {
+				break
+			}
 			got := t.place(t.nodes(p, n), func(j int) int {
 				switch {
 				case i == j:

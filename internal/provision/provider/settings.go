@@ -21,14 +21,20 @@ type Kind string
 
 // The kinds.
 const (
-	Slurm   Kind = "slurm"
-	PBS     Kind = "pbs"
-	Condor  Kind = "condor"
-	Command Kind = "command" // four programs of the user
+	Slurm  Kind = "slurm"
+	PBS    Kind = "pbs"
+	Condor Kind = "condor"
+	// Grid Engine, whose programs have the names of those of PBS
+	GridEngine Kind = "gridengine"
+	Command    Kind = "command" // four programs of the user
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{Slurm, PBS, Condor, Command} }
+func Kinds() []Kind { return []Kind{Slurm, PBS, Condor, GridEngine, Command} }
+
+// IsSingleNode reports whether allocations have one node, so that no gang can have one of
+// its own.
+func (k Kind) IsSingleNode() bool { return k == Condor || k == GridEngine }
 
 // The defaults of settings.
 const (
@@ -168,13 +174,13 @@ func CommandVerbs() []string { return []string{"submit", "status", "cancel", "fa
 
 func (s *Settings) checkKind(bad func(wrong bool, setting, remedy, format string, args ...any)) {
 	known := slices.Contains(Kinds(), s.Kind)
-	bad(!known, "kind", "write slurm, pbs, condor or command; others, such as clouds, are reached by four programs "+
-		"of kind command", "there is no kind %q", s.Kind)
+	bad(!known, "kind", "write slurm, pbs, condor, gridengine or command; others, such as clouds, are reached by "+
+		"four programs of kind command", "there is no kind %q", s.Kind)
 	if !known {
 		return
 	}
-	bad(s.Kind == Condor && s.NodesEach > 1, "nodes_each", "write 1, or leave it out",
-		"HTCondor has no allocations of several nodes for each user")
+	bad(s.Kind.IsSingleNode() && s.NodesEach > 1, "nodes_each", "write 1, or leave it out",
+		"allocations of kind %s have one node", s.Kind)
 	bad(s.Kind != Command && len(s.Programs) > 0, "programs", `write kind = "command", or leave it out`,
 		"kind %s has its own programs", s.Kind)
 	for verb := range s.Programs {
