@@ -9,14 +9,12 @@ import (
 // outerSystem is a batch system of others, as it is in a Debian behind the router, with
 // 12 slots. Its lines are of a shell.
 type outerSystem struct {
-	kind             string
-	start            string // as root: starts it
-	stopController   string // as root: ends the daemon with its queue, and nothing else
-	startController  string
-	queue            string // as the user: prints a line for each job that has not ended
-	names            string // as root: prints the names of all jobs there have been
-	settings         string // of the provider
-	needsMultipleUTS bool
+	kind            string
+	start           string // as root: starts it
+	stopController  string // as root: ends the daemon with its queue, and nothing else
+	startController string
+	queue           string // as the user: prints a line for each job that has not ended
+	names           string // as root: prints the names of all jobs there have been
 }
 
 // sharedStart begins the start of each system. It makes the user's directory and lets the
@@ -28,8 +26,8 @@ chown -R bench: /home/bench && chmod 755 /home/bench && chmod 700 /home/bench/.s
 /usr/sbin/sshd -o UsePAM=no -o PidFile=/run/sshd.pid -o MaxStartups=100
 `
 
-// slurmNodes replaces the one node of the benchmarks by three, whose daemons differ in
-// the name that they take for their host's.
+// slurmNodes are three nodes on one host. Their daemons differ in the name that they take
+// for their host's.
 const slurmNodes = `NodeName=n[1-3] NodeAddr=192.168.77.2 Port=[17001-17003] CPUs=4 RealMemory=5000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 JobCompType=jobcomp/filetxt
@@ -40,7 +38,7 @@ KillWait=30
 
 func slurmOuter() outerSystem {
 	const controller = "slurmctld"
-	return outerSystem{kind: "slurm", needsMultipleUTS: true,
+	return outerSystem{kind: "slurm",
 		start: `cd /var; rm -rf spool/slurmctld log/slurm; mkdir -p spool/slurmctld log/slurm /run/munge log/munge lib/munge
 chown slurm spool/slurmctld log/slurm; chown munge: /run/munge log/munge lib/munge; chmod 755 /run/munge
 install -m 600 -o munge /opt/test/munge.key /etc/munge/munge.key
@@ -70,9 +68,12 @@ for d in /run/condor /run/lock/condor log/condor spool/condor lib/condor lib/con
 done
 chmod 755 lib/condor/execute
 condor_master
-for i in $(seq 200); do [ -n "$(condor_status -af Name 2>/dev/null)" ] && condor_q >/dev/null 2>&1 && break; sleep 0.3; done
+for i in $(seq 200); do
+	[ -n "$(condor_status -af Name 2>/dev/null)" ] && condor_q >/dev/null 2>&1 && break
+	sleep 0.3
+done
 condor_status`,
-		stopController:  "condor_off -schedd -fast >/dev/null; while pgrep -x condor_schedd >/dev/null; do sleep 0.2; done",
+		stopController:  "condor_off -schedd -fast; while pgrep -x condor_schedd; do sleep 0.2; done",
 		startController: "condor_on -schedd >/dev/null",
 		queue:           `condor_q -af ClusterId RoostPilotKey JobStatus`,
 		names:           `{ condor_history -af RoostPilotKey; condor_q -allusers -af RoostPilotKey; } | grep '^rp'`}

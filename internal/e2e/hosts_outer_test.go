@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -209,7 +208,7 @@ func (o *outerPool) addProvider() {
 		o.Fatalf("roost pilots add: %v\n%s", err, out)
 	}
 	o.settings = filepath.Join(o.home, ".config/roost/pilots.hcl")
-	o.change("kind ", "wait = \"5s\"\n  before = \"date +%s.%N >> /home/bench/started\"\n  kind ")
+	o.change("kind ", "wait = \"5s\"\n  first_task = \"20s\"\n  before = \"date +%s.%N >> /home/bench/started\"\n  kind ")
 }
 
 // change changes the file with the provider.
@@ -248,7 +247,7 @@ func (o *outerPool) logged(message string) int {
 	return strings.Count(string(text), "msg="+message+" ")
 }
 
-// lastStart is when the newest allocation began to run.
+// times returns the times in a file of the user there, in order.
 func (o *outerPool) times(file string) (list []float64) {
 	out, _ := o.root("cat /home/bench/" + file).Output()
 	for _, word := range strings.Fields(string(out)) {
@@ -287,14 +286,7 @@ func (o *outerPool) burst(file string, n int, more string) string {
 
 // done reports whether all tasks of a job have succeeded.
 func (o *outerPool) done(id string) bool {
-	var shown struct {
-		Job struct {
-			State  string
-			Counts map[string]int
-		}
-	}
-	out, _ := o.as(someone, "first", "show", id, "--json").Output()
-	return json.Unmarshal(out, &shown) == nil && shown.Job.State == "completed"
+	return o.state(id).State == "completed"
 }
 
 // checkRuns checks that each task ran once.
@@ -320,7 +312,8 @@ func (o *outerPool) testBurst() {
 	if len(ran) > 0 && len(started) > 0 {
 		o.Logf("%s: %d tasks in %v, the first %.1f s after the submit and %.1f s after its allocation began; "+
 			"%d submits; the queue was empty %v later", o.system.kind, outerTasks, took.Round(time.Second/10),
-			ran[0]-float64(began.UnixNano())/1e9, ran[0]-started[0], o.logged("submitted"), silent.Round(time.Second/10))
+			ran[0]-float64(began.UnixNano())/1e9, ran[0]-started[0], o.logged("submitted"),
+			silent.Round(time.Second/10))
 		if first := ran[0] - started[0]; first > 10 {
 			o.Errorf("the first task began %.1f s after its allocation", first)
 		}
@@ -334,7 +327,7 @@ func (o *outerPool) testOutage() {
 	if err != nil {
 		o.Fatal(err)
 	}
-	slow := o.burst("slow", 24, "; sleep 20")
+	slow := o.burst("slow", 4, "; sleep 20") // which need two pilots of six
 	o.awaitFor("tasks run", outerTimeout, func() bool { return len(o.times("slow")) >= 4 })
 	o.mustRoot(o.system.stopController)
 	before := o.logged("submit")
@@ -347,7 +340,7 @@ func (o *outerPool) testOutage() {
 	}
 	o.mustRoot(o.system.startController)
 	took := o.awaitFor("all tasks after the outage", outerTimeout, func() bool { return o.done(slow) && o.done(more) })
-	o.checkRuns("slow", 24)
+	o.checkRuns("slow", 4)
 	o.checkRuns("meanwhile", 60)
 	silent := o.awaitFor("the other system has nothing left", 5*time.Minute, func() bool {
 		n, err := o.queued()
@@ -360,11 +353,12 @@ func (o *outerPool) testOutage() {
 // testWalltime has allocations end while tasks of unknown length run. They start again
 // elsewhere, and that does not count as a failure.
 func (o *outerPool) testWalltime() {
-	o.change("walltime = \"30m\"", "tasks_without_walltime = true\n  walltime = \"2m\"")
-	id := o.submitAs(someone, "retries = 0", `echo >> /home/bench/long; [ $(wc -l < /home/bench/long) -gt 1 ] || sleep 3600`)
+	o.change("walltime   = \"30m\"", "tasks_without_walltime = true\n  walltime = \"2m\"")
+	id := o.submitAs(someone, "retries = 0",
+		`echo >> /home/bench/long; [ $(wc -l < /home/bench/long) -gt 1 ] || sleep 3600`)
 	o.awaitFor("a task outlives its allocation", outerTimeout, func() bool { return o.done(id) })
 	o.Logf("%s: the task ended as %+v", o.system.kind, o.state(id))
-	o.change("tasks_without_walltime = true\n  walltime = \"2m\"", "walltime = \"30m\"")
+	o.change("tasks_without_walltime = true\n  walltime = \"2m\"", "walltime   = \"30m\"")
 }
 
 // testKilled kills the provisioner again and again while there is demand.

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/provision/provider"
 )
 
-// TestReadEnds checks that the exit status which a script has written counts where the
-// other system says little, and nowhere else.
+// TestReadEnds checks that the exit status which a script has written counts. It does not
+// where the other system says that the job runs.
 func TestReadEnds(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"k1.end": "0\n", "k2.end": "3\n", "k3.end": "x\n", "k5.end": "0\n"} {

@@ -22,6 +22,8 @@ import (
 const (
 	roundEvery  = 30 * time.Second
 	statusEvery = time.Minute
+	// between two looks at the ends of allocations whose pilots have left
+	readEvery = 10 * time.Second
 	// between two looks for a submit without an answer
 	findEvery = 30 * time.Second
 	// after which a submit that is not found has not happened
@@ -66,6 +68,7 @@ type providerWorker struct {
 	dir       string // absolute, on the outer system; "": not asked yet
 	busy      bool   // one of its programs runs
 	askedAt   time.Time
+	readAt    time.Time
 	foundAt   map[string]time.Time // by key: the last look for it
 	submitted map[string]bool      // keys that this process has submitted itself
 }
@@ -314,175 +317,4 @@ func (w *providerWorker) job(a *plan.Allocation, excluded []string) driver.Job {
 	return driver.Job{Key: a.Key, Script: scriptText(s, a, w.dir), Nodes: a.Nodes, Walltime: a.Walltime,
 		Margin: s.Margin, Node: s.Node.Resources, Exclude: excluded, Directory: w.dir,
 		Output: w.dir + "/" + outputFile(a.Key)}
-}
-
-// cancelOrAsk starts the next program of a provider. It cancels what is to be cancelled,
-// looks for a submit without an answer, or asks for the status.
-func (p *Provisioner) cancelOrAsk(ctx context.Context, name string, w *providerWorker, now time.Time) error {
-	var ids []string
-	for _, d := range p.last.Decisions {
-		if d.Provider == name && d.Action == plan.Cancel {
-			a := p.state.Allocations[d.Key]
-			if a == nil || a.State == plan.Ended {
-				continue
-			}
-			p.Log.Info("cancel", "provider", name, "key", d.Key, "id", a.OuterID, "reason", d.Reason)
-			p.state.CancelOrdered(d, now)
-			if a.OuterID != "" {
-				ids = append(ids, a.OuterID)
-			}
-		}
-	}
-	if len(ids) > 0 {
-		return p.cancel(ctx, w, ids)
-	}
-	for _, a := range p.state.Unanswered(name) {
-		if now.Sub(w.foundAt[a.Key]) >= findEvery || !w.submitted[a.Key] && w.foundAt[a.Key].IsZero() {
-			p.find(ctx, w, a.Key, now)
-			return nil
-		}
-	}
-	if now.Sub(w.askedAt) >= statusEvery {
-		p.ask(ctx, name, w, now)
-	}
-	return nil
-}
-
-// cancel cancels jobs. The journal has it before.
-func (p *Provisioner) cancel(ctx context.Context, w *providerWorker, ids []string) error {
-	if err := p.journal.Write(p.state); err != nil {
-		return err
-	}
-	w.askedAt = time.Time{} // and then ask whether they have ended
-	p.start(ctx, w, func(ctx context.Context) func() {
-		err := w.system.Cancel(ctx, ids)
-		return func() {
-			if err != nil {
-				p.Log.Warn("cancel; it is tried again", "provider", w.settings.Name, "ids", ids, "error", err)
-			}
-		}
-	})
-	return nil
-}
-
-// find looks for a submit without an answer by its key (R10).
-func (p *Provisioner) find(ctx context.Context, w *providerWorker, key string, now time.Time) {
-	w.foundAt[key] = now
-	p.start(ctx, w, func(ctx context.Context) func() {
-		id, err := w.system.Find(ctx, key)
-		return func() {
-			now := time.Now()
-			a := p.state.Allocations[key]
-			switch {
-			case a == nil:
-			case err != nil:
-				p.state.StatusFailed(w.settings.Name, err.Error(), now)
-			case id != "":
-				p.Log.Info("found", "provider", w.settings.Name, "key", key, "id", id)
-				p.state.SubmitTaken(key, id, now)
-			case now.Sub(a.Asked) >= findFor:
-				p.Log.Info("not found", "provider", w.settings.Name, "key", key)
-				text := "the outer system has no job of this name"
-				if a.OuterText != "" {
-					text = a.OuterText
-				}
-				p.state.NotFound(key, text, now)
-			}
-		}
-	})
-}
-
-// ask asks for the status of all allocations of a provider, in one question.
-func (p *Provisioner) ask(ctx context.Context, name string, w *providerWorker, now time.Time) {
-	var keys, ids []string
-	for _, a := range p.state.Living(name) {
-		if a.OuterID != "" {
-			keys, ids = append(keys, a.Key), append(ids, a.OuterID)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	w.askedAt = now
-	p.start(ctx, w, func(ctx context.Context) func() {
-		answers, err := w.system.Status(ctx, ids)
-		if err == nil {
-			err = w.readEnds(ctx, keys, ids, answers)
-		}
-		var remnants []string
-		for id, s := range answers {
-			if s.IsRemnant {
-				remnants = append(remnants, id)
-			}
-		}
-		if len(remnants) > 0 {
-			err = errors.Join(err, w.system.Cancel(ctx, remnants))
-		}
-		return func() {
-			if err != nil {
-				p.Log.Warn("status", "provider", name, "error", err)
-				p.state.StatusFailed(name, err.Error(), time.Now())
-				return
-			}
-			p.state.StatusAnswered(name, keys, answers, time.Now())
-			p.removeTokens(name, w, keys)
-		}
-	})
-}
-
-// readEnds adds to the answers of an outer system how those allocations have ended that
-// do not run. Their scripts have written it down.
-func (w *providerWorker) readEnds(ctx context.Context, keys, ids []string,
-	answers map[string]plan.OuterStatus) error {
-	var files []string
-	byFile := map[string]string{}
-	for i, id := range ids {
-		if s, ok := answers[id]; !ok || s.State == plan.OuterEnded {
-			name := endFile(keys[i])
-			files = append(files, name)
-			byFile[name] = id
-		}
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	err := w.resolveDir(ctx)
-	if err != nil {
-		return err
-	}
-	statuses, err := driver.Shell{Via: w.settings.Via}.ReadNumbers(ctx, w.dir, files)
-	for name, status := range statuses {
-		s := answers[byFile[name]]
-		s.ID, s.State, s.Succeeded = byFile[name], plan.OuterEnded, status == 0
-		if s.Text == "" || status != 0 {
-			s.Text = strings.TrimPrefix(fmt.Sprintf("%s, exit status %d", s.Text, status), ", ")
-		}
-		answers[byFile[name]] = s
-	}
-	if failed := (*driver.ExitError)(nil); errors.As(err, &failed) {
-		return nil // somebody has removed the directory
-	}
-	return err
-}
-
-// removeTokens removes the tokens of allocations that have just ended.
-func (p *Provisioner) removeTokens(name string, w *providerWorker, keys []string) {
-	var files []string
-	for _, key := range keys {
-		if a := p.state.Allocations[key]; a != nil && a.State == plan.Ended {
-			p.Log.Info("ended", "provider", name, "key", key, "outcome", string(a.Outcome), "reason", a.Reason)
-			files = append(files, tokenFile(key), endFile(key))
-		}
-	}
-	if len(files) == 0 || w.dir == "" || w.busy {
-		return
-	}
-	p.start(context.Background(), w, func(ctx context.Context) func() {
-		err := driver.Shell{Via: w.settings.Via}.RemoveFiles(ctx, w.dir, files...)
-		return func() {
-			if err != nil {
-				p.Log.Warn("tokens of ended allocations", "provider", name, "error", err)
-			}
-		}
-	})
 }

@@ -377,7 +377,7 @@ func TestScript(t *testing.T) {
 	text := scriptText(&s, &plan.Allocation{Key: "rpk", Provider: "uni", Nodes: 2, Walltime: time.Hour}, "/home/ada/p")
 	for _, want := range []string{"srun --overlap --kill-on-bad-exit=0 --ntasks=2 --nodes=2",
 		`apptainer exec 'a b.sif' "$HOME"/bin/roost pilot --token-file /home/ada/p/rpk.token --walltime 3600s ` +
-			"--margin 72s --idle 300s --first-idle 1200s --key rpk --provider uni &",
+			"--margin 72s --idle 300s --first-idle 300s --key rpk --provider uni &",
 		"module load gcc\nroost_status=$?", "rm -rf scratch\nroost_end $roost_status"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -43,7 +43,8 @@ func Command() *frame.Command {
 // settingFlags are the flags of add, each for one setting of the file.
 func settingFlags() []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringFlag{Name: "kind", Usage: "add: slurm, pbs, condor, gridengine or command is the `KIND` of batch system"},
+		&ucli.StringFlag{Name: "kind", Usage: "add: slurm, pbs, condor, gridengine or command is the `KIND` of " +
+			"batch system"},
 		&ucli.StringFlag{Name: "walltime", Usage: "add: how `LONG` each of its jobs lasts at most, as in 12h"},
 		&ucli.StringFlag{Name: "cpus", Usage: "add: `N` cores of a node; else the first pilot shows it"},
 		&ucli.StringFlag{Name: "memory", Usage: "add: the `SIZE` of a node's memory, as in 64GiB"},

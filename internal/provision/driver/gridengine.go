@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/provision/plan"
 )
 
-// gridEngine is a cell of Grid Engine (qsub(1), qstat(1), qdel(1), qacct(1) of its
-// version 8 and of those derived from 6.2). Its options and answers are not those of PBS.
+// gridEngine is a cell of Grid Engine (qsub(1), qstat(1), qdel(1), qacct(1)), version 8
+// and what is derived from 6.2. Its options and answers are not those of PBS.
 type gridEngine struct {
 	Shell
 	options []string
@@ -26,8 +26,10 @@ type gridEngine struct {
 const findEnvironment = `for e in $(qconf -spl </dev/null); do
 	[ "$(qconf -sp "$e" </dev/null | awk '$1 == "allocation_rule" {print $2}')" = '$pe_slots' ] && { pe=$e; break; }
 done
-[ -n "$pe" ] || { echo 'it has no parallel environment with the allocation rule $pe_slots, and pilots of several cores ` +
-	`need one: write options = ["-pe", "NAME", "CORES"]' >&2; exit 1; }`
+[ -n "$pe" ] || {
+	echo 'it has no parallel environment with the allocation rule $pe_slots, and pilots of several cores need one' >&2
+	exit 1
+}`
 
 func (g gridEngine) Submit(ctx context.Context, job Job) (string, error) {
 	if job.Nodes > 1 {
@@ -146,7 +148,8 @@ func (g gridEngine) Find(ctx context.Context, key string) (string, error) {
 			return checkID(j.ID)
 		}
 	}
-	out, err := g.Run(ctx, "qacct", "qacct -j "+Quote(key)+" 2>/dev/null </dev/null | awk '$1 == \"jobnumber\" {print $2}'")
+	out, err := g.Run(ctx, "qacct", "qacct -j "+Quote(key)+
+		" 2>/dev/null </dev/null | awk '$1 == \"jobnumber\" {print $2}'")
 	if err != nil || strings.TrimSpace(out) == "" {
 		return "", err
 	}

@@ -43,7 +43,7 @@ const (
 	DefaultWait      = 30 * time.Second
 	DefaultIdle      = 5 * time.Minute
 	// for how long a pilot waits for its first task
-	DefaultFirstTask = 20 * time.Minute
+	DefaultFirstTask = time.Minute // or the idle time, which is longer
 	// for how long an allocation may run without a pilot that has joined
 	DefaultJoinWithin = 15 * time.Minute
 
@@ -100,7 +100,7 @@ func (s Settings) WithDefaults() Settings {
 	orDuration(&s.Margin, max(minMargin, s.Walltime/50))
 	orDuration(&s.Wait, DefaultWait)
 	orDuration(&s.Idle, min(DefaultIdle, max(s.Walltime, time.Second)))
-	orDuration(&s.FirstTask, min(DefaultFirstTask, max(s.Walltime, time.Second)))
+	orDuration(&s.FirstTask, min(max(DefaultFirstTask, s.Idle), max(s.Walltime, time.Second)))
 	orDuration(&s.JoinWithin, DefaultJoinWithin)
 	orInt := func(n *int, value int) {
 		if *n == 0 {
