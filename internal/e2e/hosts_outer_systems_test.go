@@ -91,8 +91,8 @@ bash /tmp/start.sh /tmp/queue fast
 for i in $(seq 100); do qstat -f | grep main.q@ | grep -qv -- -NA- && break; sleep 0.3; done
 qstat -f`,
 		stopController: "pkill -9 -x sge_qmaster",
-		startController: "SGE_ROOT=/var/lib/gridengine SGE_CELL=default SGE_MASTER_PIDFILE=/run/gridengine/qmaster.pid " +
-			"sge_qmaster",
+		startController: "SGE_ROOT=/var/lib/gridengine SGE_CELL=default " +
+			"SGE_MASTER_PIDFILE=/run/gridengine/qmaster.pid sge_qmaster",
 		queue: `qstat | tail -n +3`,
 		names: `cut -d: -f5 /var/lib/gridengine/default/common/accounting | grep '^rp'`}
 }

@@ -208,7 +208,8 @@ func (o *outerPool) addProvider() {
 		o.Fatalf("roost pilots add: %v\n%s", err, out)
 	}
 	o.settings = filepath.Join(o.home, ".config/roost/pilots.hcl")
-	o.change("kind ", "wait = \"5s\"\n  first_task = \"20s\"\n  before = \"date +%s.%N >> /home/bench/started\"\n  kind ")
+	o.change("kind ", "wait = \"5s\"\n  first_task = \"20s\"\n  "+
+		"before = \"date +%s.%N >> /home/bench/started\"\n  kind ")
 }
 
 // change changes the file with the provider.

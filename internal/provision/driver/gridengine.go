@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/provision/plan"
 )
 
-// gridEngine is a cell of Grid Engine (qsub(1), qstat(1), qdel(1), qacct(1)), version 8
-// and what is derived from 6.2. Its options and answers are not those of PBS.
+// gridEngine is a cell of Grid Engine, version 8 or another that is derived from 6.2. The
+// options and answers of its qsub, qstat and qdel are not those of PBS.
 type gridEngine struct {
 	Shell
 	options []string
@@ -36,8 +36,8 @@ func (g gridEngine) Submit(ctx context.Context, job Job) (string, error) {
 		return "", fmt.Errorf("%w: how to get several hosts differs from one Grid Engine to the next: set "+
 			"nodes_each = 1", roost.BadConfig)
 	}
-	args := []string{"qsub", "-terse", "-N", job.Key, "-S", "/bin/sh", "-r", "n", "-m", "n", "-j", "y", "-o", job.Output,
-		"-notify", "-l", "h_rt=" + strconv.Itoa(int(job.Walltime.Seconds()))}
+	args := []string{"qsub", "-terse", "-N", job.Key, "-S", "/bin/sh", "-r", "n", "-m", "n", "-j", "y", "-o",
+		job.Output, "-notify", "-l", "h_rt=" + strconv.Itoa(int(job.Walltime.Seconds()))}
 	if m := job.Node.Memory; m > 0 {
 		args = append(args, "-l", fmt.Sprintf("mem_free=%dM", (m+roost.MiB-1)/roost.MiB))
 	}
