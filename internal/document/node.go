@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -31,7 +32,36 @@ type Node struct {
 	Desktop bool           `json:"desktop,omitempty"` // a person uses it, and pages of the pool hide its load
 	Rack    string         `json:"rack,omitempty"`
 	Class   string         `json:"class,omitempty"` // NodeClass, or the model of its first GPU, or Arch
+	Pilot   *Pilot         `json:"pilot,omitempty"` // it is one
 }
+
+// Pilot is what the ad of a pilot says beside that of another machine. Only the owner is
+// proven; the rest a program of the owner's has made up.
+type Pilot struct {
+	Owner    string `json:"owner"` // as ada, or ada@login1
+	Provider string `json:"provider,omitempty"`
+	Key      string `json:"key,omitempty"`  // of its allocation
+	Host     string `json:"host,omitempty"` // the machine's name in the other batch system
+	Until    string `json:"until,omitempty"`
+}
+
+// pilotOf reads the ad of a pilot; nil: it is that of another machine.
+func pilotOf(ad *classad.Ad) *Pilot {
+	text := func(name string) string { s, _ := ad.Str(name); return s }
+	owner := text(roost.AttrPilotOwner)
+	if owner == "" {
+		return nil
+	}
+	p := &Pilot{Owner: owner, Provider: text(roost.AttrPilotProvider), Key: text(roost.AttrPilotKey),
+		Host: text(roost.AttrPilotHost)}
+	if until, ok := ad.Int(roost.AttrPilotUntil); ok && until > 0 && until < maxPilotUntil {
+		p.Until = time.Unix(until, 0).UTC().Format(time.RFC3339)
+	}
+	return p
+}
+
+// maxPilotUntil is the first second that RFC 3339 cannot say.
+const maxPilotUntil = 253402300800
 
 // ResourceAmount is how much of a resource is free, and how much there is.
 type ResourceAmount struct {
@@ -66,5 +96,6 @@ func NodeOf(ad *classad.Ad) Node {
 		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch),
 		OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
 		Devices: GPUDevicesOf(ad), Units: resourceUnitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
+		Pilot: pilotOf(ad),
 	}
 }

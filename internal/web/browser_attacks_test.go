@@ -312,7 +312,7 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
-		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/packages", "/packages/{name}",
+		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/pilots", "/packages", "/packages/{name}",
 		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {

@@ -237,7 +237,7 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 		{Method: "GET", Pattern: "/v1/sd", Summary: "the metrics of the daemons, as Prometheus discovers targets",
 			Query:  []route.Param{{Name: "daemon", Description: "only daemons of this name, as schedd"}},
 			Rights: route.MetricsScope, View: view.DaemonTargets{Node: node}.List, Reply: []document.ScrapeTarget{}},
-		allocRoute(), cronRoute(), packagesRoute(), packageRoute(),
+		allocRoute(), cronRoute(), packagesRoute(), packageRoute(), pilotsRoute(pool),
 		{Method: "GET", Pattern: "/v1/secrets", Page: "/secrets", Template: "secrets",
 			Summary: "the user's secrets without their values, and the jobs that use them", View: view.ListSecrets,
 			Reply: view.SecretList{}, Rows: "secrets"},
@@ -315,6 +315,19 @@ func cronRoute() route.Route {
 		Summary: "jobs with a schedule, their next runs and what became of the last ones", View: view.ListSchedules,
 		Reply: view.CronList{}, Query: []route.Param{{Name: "all", Description: "1: the schedules of all users"}},
 		Rows: "schedules"}
+}
+
+// pilotsRoute is that of the list of pilots.
+func pilotsRoute(pool *view.Pool) route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/pilots", Page: "/pilots", Template: "pilots",
+		Summary: "machines that users have brought from other batch systems, by owner and provider",
+		View:    pool.Pilots, Reply: view.PilotList{}, Rows: "pilots",
+		Query: []route.Param{{Name: "all", Description: "1: the pilots of all users"},
+			{Name: "owner", Description: "only pilots of this user"},
+			{Name: "provider", Description: "only pilots of this provider"},
+			{Name: "state", Description: "only pilots in this state"},
+			{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
+			{Name: "after", Description: "the cursor next of the part before"}}}
 }
 
 func packagesRoute() route.Route {

@@ -174,12 +174,31 @@ func nodeActivity(n *document.Node, running string) string {
 	case n.Owner != "":
 		parts = append(parts, document.PrintableText(n.Owner))
 	}
+	if n.Pilot != nil {
+		parts = append(parts, pilotText(n.Pilot, time.Now()))
+	}
 	for _, more := range []string{document.PrintableText(n.Comment), running} {
 		if more != "" {
 			parts = append(parts, more)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// pilotText says whose pilot a node is, from where, and how long it stays.
+func pilotText(p *document.Pilot, now time.Time) string {
+	text := "pilot of " + document.PrintableText(p.Owner)
+	if p.Provider != "" {
+		text += " from " + document.PrintableText(p.Provider)
+	}
+	until, err := time.Parse(time.RFC3339, p.Until)
+	if err != nil {
+		return text
+	}
+	if left := until.Sub(now).Truncate(time.Minute); left > 0 {
+		return text + " for " + strings.TrimSuffix(left.String(), "0s")
+	}
+	return text + ", which ends now"
 }
 
 // memoryText prints what is free of a memory in one unit.

@@ -117,7 +117,8 @@ func nodeAttributes() []string {
 		roost.AttrTotalDisk, roost.AttrNumRunning, roost.AttrNumClaims, roost.AttrArch, roost.AttrOpSys,
 		roost.AttrVersion, roost.AttrOwnerBusyReason, roost.AttrOwnerBusy,
 		roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, document.RackAttr, document.NodeClassAttr,
-		roost.AttrGpuModels}
+		roost.AttrGpuModels, roost.AttrPilotOwner, roost.AttrPilotProvider, roost.AttrPilotKey, roost.AttrPilotHost,
+		roost.AttrPilotUntil}
 }
 
 func readPool(c *route.Call) poolSnapshot {
