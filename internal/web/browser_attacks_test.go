@@ -240,7 +240,8 @@ func (f *fakeSchedd) markTexts() {
 		Children: []string{hostileMark}}, {Name: "b", State: hostileMark, Job: hostileMark}}
 	f.text, f.hostile = hostileMark, &hostileText{payloads: payloads()}
 	f.ads = []string{`[Name = "n1"; State = "Unclaimed"; TotalCpus = 4; Cpus = 4; Rack = "` + hostileMark +
-		`"; Note = "` + hostileMark + `"; OwnerBusyReason = "` + hostileMark + `"]`,
+		`"; Note = "` + hostileMark + `"; OwnerBusyReason = "` + hostileMark + `"; PilotOwner = "ann"; PilotHost = "` +
+		hostileMark + `"; PilotProvider = "` + hostileMark + `"; PilotKey = "` + hostileMark + `"]`,
 		`[Name = "` + hostileMark + `"; State = "` + hostileMark + `"; TotalCpus = 4; Class = "` + hostileMark + `"]`}
 	f.cell = map[string]string{}
 	for kind, object := range map[string]string{"quota": `{"principal":"M"}`, "group": `{"name":"M"}`,

@@ -51,7 +51,6 @@ PilotKey = "\"onmouseover=x"; PilotHost = "<b>"; PilotUntil = 99999999999999]`}
 		"/pilots": {`href="/nodes/p1"`, "rpabc", "c17", "3 of 4"},
 		"/pilots?all=1": {"&lt;script&gt;x&lt;/script&gt;", `&#34;onmouseover=x`, "&lt;b&gt;",
 			`<span class="muted">not known</span>`},
-		"/nodes/p1": {"A pilot of ann from the provider uni, on its machine c17, in the allocation rpabc"},
 	} {
 		page := get(path)
 		for _, want := range wants {
@@ -62,6 +61,11 @@ PilotKey = "\"onmouseover=x"; PilotHost = "<b>"; PilotUntil = 99999999999999]`}
 		if strings.Contains(page, "<script>x") || strings.Contains(page, `"onmouseover`) {
 			t.Errorf("%s: not escaped: %s", path, page)
 		}
+	}
+	w.schedd.ads = w.schedd.ads[1:2]
+	const want = "A pilot of ann from the provider uni, on its machine c17, in the allocation rpabc"
+	if page := get("/nodes/p1"); !strings.Contains(page, want) {
+		t.Errorf("the page of p1 lacks %q: %s", want, page)
 	}
 	if answer := w.do(w.request("GET", "/v1/pilots?all=1", "")); answer.Code != 401 {
 		t.Errorf("without a login: %d", answer.Code)
