@@ -43,7 +43,66 @@ func (p *Provisioner) cancelOrAsk(ctx context.Context, name string, w *providerW
 	if !w.busy {
 		p.readLeft(ctx, name, w, now)
 	}
+	if !w.busy {
+		p.renewToken(ctx, name, w, now)
+	}
+	if !w.busy && now.Sub(w.cleanedAt) >= cleanEvery {
+		p.cleanDirectory(ctx, name, w, now)
+	}
 	return nil
+}
+
+// renewToken gives an allocation that has waited for long another token. It may wait for
+// longer than a token is good.
+func (p *Provisioner) renewToken(ctx context.Context, name string, w *providerWorker, now time.Time) {
+	for _, a := range p.state.Living(name) {
+		since := a.Asked
+		if at := w.renewedAt[a.Key]; at.After(since) {
+			since = at
+		}
+		if a.Joins > 0 || a.OuterID == "" || !a.CancelAt.IsZero() || now.Sub(since) < renewAfter {
+			continue
+		}
+		key, nodes := a.Key, a.Nodes
+		w.renewedAt[key] = now
+		p.start(ctx, w, func(ctx context.Context) func() {
+			err := w.resolveDir(ctx)
+			var token string
+			if err == nil {
+				token, err = p.Tokens.PilotToken(ctx, &w.settings, nodes, tokenLifetime)
+			}
+			if err == nil {
+				err = driver.Shell{Via: w.settings.Via}.WriteFile(ctx, w.dir, tokenFile(key), token)
+			}
+			return func() {
+				if err != nil { // it is tried again in an hour
+					w.renewedAt[key] = now.Add(time.Hour - renewAfter)
+					p.Log.Warn("another token for an allocation that waits", "key", key, "error", err)
+				}
+			}
+		})
+		return
+	}
+}
+
+// cleanDirectory removes what allocations have printed that ended long ago.
+func (p *Provisioner) cleanDirectory(ctx context.Context, name string, w *providerWorker, now time.Time) {
+	w.cleanedAt = now
+	var living []string
+	for _, a := range p.state.Living(name) {
+		living = append(living, a.Key)
+	}
+	p.start(ctx, w, func(ctx context.Context) func() {
+		err := w.resolveDir(ctx)
+		if err == nil {
+			err = driver.Shell{Via: w.settings.Via}.RemoveOld(ctx, w.dir, keyPattern, keptDays, living)
+		}
+		return func() {
+			if err != nil {
+				p.Log.Warn("old files of allocations", "provider", name, "error", err)
+			}
+		}
+	})
 }
 
 // readLeft reads how allocations have ended whose pilots have all left. Until their end

@@ -31,6 +31,11 @@ const (
 	// for how long the token of an allocation is good
 	tokenLifetime = 7 * 24 * time.Hour // the most that authorities give
 	askTimeout    = 30 * time.Second
+	// after which an allocation that waits gets another token
+	renewAfter = 5 * 24 * time.Hour
+	// between two removals of old files, and how old these are, in days
+	cleanEvery = 12 * time.Hour
+	keptDays   = 14
 )
 
 // TokenSource makes the tokens with which pilots join the pool.
@@ -69,6 +74,8 @@ type providerWorker struct {
 	busy      bool   // one of its programs runs
 	askedAt   time.Time
 	readAt    time.Time
+	cleanedAt time.Time
+	renewedAt map[string]time.Time // by key: when it got another token
 	foundAt   map[string]time.Time // by key: the last look for it
 	submitted map[string]bool      // keys that this process has submitted itself
 }
@@ -192,7 +199,7 @@ func (p *Provisioner) reload() {
 			continue
 		}
 		p.workers[s.Name] = &providerWorker{settings: s.Settings, system: system, foundAt: map[string]time.Time{},
-			submitted: map[string]bool{}}
+			submitted: map[string]bool{}, renewedAt: map[string]time.Time{}, cleanedAt: time.Now()}
 	}
 }
 
@@ -224,6 +231,9 @@ func newKey() string {
 	rand.Read(b[:])
 	return "rp" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))[:12]
 }
+
+// keyPattern is what the keys of allocations have in common, for a shell.
+const keyPattern = "rp????????????"
 
 // start runs f, which may run programs, and then the function that it returns, in the
 // goroutine of the state. The context does not end with the provisioner: a submit that

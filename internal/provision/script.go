@@ -59,7 +59,7 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 			words = append(words, "srun", "--overlap", "--kill-on-bad-exit=0", "--ntasks="+n, "--nodes="+n,
 				"--ntasks-per-node=1")
 		case provider.PBS:
-			words = append(words, "pbsdsh", "-u", "--")
+			words = append(words, "pbsdsh", "--") // one on each chunk, and these are scattered
 		}
 	}
 	words = append(words, s.Wrap...)

@@ -155,6 +155,17 @@ func (s Shell) RemoveFiles(ctx context.Context, dir string, names ...string) err
 	return err
 }
 
+// RemoveOld removes files of a directory whose names begin with a pattern of the shell and
+// a dot. They are older than so many days, and do not begin with what is kept.
+func (s Shell) RemoveOld(ctx context.Context, dir, pattern string, days int, keep []string) error {
+	line := "find . -maxdepth 1 -type f -mtime +" + strconv.Itoa(days) + " -name " + Quote(pattern+".*")
+	for _, k := range keep {
+		line += " ! -name " + Quote(k+".*")
+	}
+	_, err := s.Run(ctx, "find", "cd "+QuotePath(dir)+" && "+line+" -exec rm -f -- {} +")
+	return err
+}
+
 // ReadNumbers returns the numbers in those files of a directory that are there.
 func (s Shell) ReadNumbers(ctx context.Context, dir string, names []string) (map[string]int, error) {
 	out, err := s.Run(ctx, "cat", "cd "+QuotePath(dir)+" && for f in "+quoteAll(names)+
