@@ -67,7 +67,8 @@ func TestRemoveOld(t *testing.T) {
 			}
 		}
 	}
-	if err := (driver.Shell{}).RemoveOld(t.Context(), dir, keyPattern, keptDays, []string{"rpbbbbbbbbbbbb"}); err != nil {
+	if err := (driver.Shell{}).RemoveOld(t.Context(), dir, keyPattern, maxAgeDays,
+		[]string{"rpbbbbbbbbbbbb"}); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))

@@ -95,7 +95,7 @@ func (p *Provisioner) cleanDirectory(ctx context.Context, name string, w *provid
 	p.start(ctx, w, func(ctx context.Context) func() {
 		err := w.resolveDir(ctx)
 		if err == nil {
-			err = driver.Shell{Via: w.settings.Via}.RemoveOld(ctx, w.dir, keyPattern, keptDays, living)
+			err = driver.Shell{Via: w.settings.Via}.RemoveOld(ctx, w.dir, keyPattern, maxAgeDays, living)
 		}
 		return func() {
 			if err != nil {

@@ -35,7 +35,7 @@ const (
 	renewAfter = 5 * 24 * time.Hour
 	// between two removals of old files, and how old these are, in days
 	cleanEvery = 12 * time.Hour
-	keptDays   = 14
+	maxAgeDays = 14
 )
 
 // TokenSource makes the tokens with which pilots join the pool.

@@ -2,8 +2,12 @@ package relay
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
+	"runtime"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -68,4 +72,46 @@ func fetchAll(t testing.TB, c wire.StartdClient) (n int) {
 		}
 		n += len(m.GetData())
 	}
+}
+
+// BenchmarkNodes connects nodes to a relay, each with a TLS connection of its own, as
+// pilots do. It reports what both ends of each take together, and how long a call to the
+// last one takes.
+func BenchmarkNodes(b *testing.B) {
+	p := newTestPool(b)
+	p.tap.off = true
+	p.log = slog.New(slog.DiscardHandler)
+	nodes := 0
+	before := memoryInUse()
+	for b.Loop() {
+		nodes++
+		l, err := Listen(p.relay, p.identity(fmt.Sprint("n", nodes), peer.Startd), p.log)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { l.Close() })
+	}
+	for {
+		if n, _ := p.tap.Counts(); n == nodes {
+			break
+		}
+		runtime.Gosched()
+	}
+	b.ReportMetric(float64(memoryInUse()-before)/float64(nodes)/1024, "KiB/node")
+	nodes++
+	p.startNode(p.identity(fmt.Sprint("n", nodes), peer.Startd))
+	began := time.Now()
+	if _, err := tail(b.Context(), p.dialNode(p.identity("login1", peer.Schedd), fmt.Sprint("n", nodes)), "x",
+		true); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "ms/last-call")
+}
+
+// memoryInUse is the memory of objects and stacks.
+func memoryInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
 }

@@ -155,11 +155,11 @@ func (s Shell) RemoveFiles(ctx context.Context, dir string, names ...string) err
 	return err
 }
 
-// RemoveOld removes files of a directory whose names begin with a pattern of the shell and
-// a dot. They are older than so many days, and do not begin with what is kept.
-func (s Shell) RemoveOld(ctx context.Context, dir, pattern string, days int, keep []string) error {
+// RemoveOld removes files of a directory that are older than so many days. The names begin
+// with a pattern of the shell and a dot, and with none of the others.
+func (s Shell) RemoveOld(ctx context.Context, dir, pattern string, days int, others []string) error {
 	line := "find . -maxdepth 1 -type f -mtime +" + strconv.Itoa(days) + " -name " + Quote(pattern+".*")
-	for _, k := range keep {
+	for _, k := range others {
 		line += " ! -name " + Quote(k+".*")
 	}
 	_, err := s.Run(ctx, "find", "cd "+QuotePath(dir)+" && "+line+" -exec rm -f -- {} +")
