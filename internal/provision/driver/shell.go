@@ -155,8 +155,8 @@ func (s Shell) RemoveFiles(ctx context.Context, dir string, names ...string) err
 	return err
 }
 
-// RemoveOld removes files of a directory that are older than so many days. The names begin
-// with a pattern of the shell and a dot, and with none of the others.
+// RemoveOld removes files of a directory that are older than so many days. Their names
+// begin with a pattern of the shell and a dot, and with none of the others.
 func (s Shell) RemoveOld(ctx context.Context, dir, pattern string, days int, others []string) error {
 	line := "find . -maxdepth 1 -type f -mtime +" + strconv.Itoa(days) + " -name " + Quote(pattern+".*")
 	for _, k := range others {
