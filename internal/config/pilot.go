@@ -19,8 +19,9 @@ type PilotSettings struct {
 	Owner roost.PilotOwner // as in its certificate
 	// when it has to be gone, by this machine's clock; zero: unknown, so that tasks of
 	// any length may begin
-	Until     time.Time
-	PoolUntil time.Time     // the same by the clock of the pool's authority
+	Until time.Time
+	// the same by the clock of the pool's authority; zero: tasks of any length may begin
+	PoolUntil time.Time
 	Idle      time.Duration // without tasks, after which it ends; 0: it does not
 	FirstIdle time.Duration // likewise before its first task; 0: Idle
 	Provider  string        // for display; so the next
@@ -55,9 +56,8 @@ func (s *blockReader) readPilot(settings **PilotSettings) {
 	if to.Owner.User == "" {
 		s.addProblem(b.TypeRange, `add owner = "ada"`, "a pilot runs the tasks of one user, and this one has none")
 	}
-	if to.Until.IsZero() != to.PoolUntil.IsZero() {
-		s.addProblem(b.TypeRange, "write both or neither",
-			"pilot: until and pool_until are the same instant by two clocks")
+	if to.Until.IsZero() && !to.PoolUntil.IsZero() {
+		s.addProblem(b.TypeRange, "write until, too", "pilot: until and pool_until are the same instant by two clocks")
 	}
 }
 
@@ -69,6 +69,8 @@ func (w fileWriter) writePilot(p *PilotSettings) {
 	b.writeText("owner", p.Owner.String())
 	if !p.Until.IsZero() {
 		b.writeText("until", p.Until.Format(time.RFC3339))
+	}
+	if !p.PoolUntil.IsZero() {
 		b.writeText("pool_until", p.PoolUntil.Format(time.RFC3339))
 	}
 	b.writeDuration("idle", p.Idle)

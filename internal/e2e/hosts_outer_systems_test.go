@@ -86,7 +86,7 @@ sed -e 's/^slots .*/slots 12/' -e 's/^pe_list .*/pe_list smp/' /opt/test/grideng
 sed 's/^qconf -Aq .*/qconf -Ap \/tmp\/smp; &/' /opt/test/gridengine.sh > /tmp/start.sh
 printf '%s\n' 'pe_name smp' 'slots 999' 'user_lists NONE' 'xuser_lists NONE' 'start_proc_args /bin/true' \
 	'stop_proc_args /bin/true' 'allocation_rule $pe_slots' 'control_slaves FALSE' 'job_is_first_task TRUE' \
-	'urgency_slots min' 'accounting_summary FALSE' > /tmp/smp
+	'urgency_slots min' 'accounting_summary FALSE' 'qsort_args NONE' > /tmp/smp
 bash /tmp/start.sh /tmp/queue fast
 for i in $(seq 100); do qstat -f | grep main.q@ | grep -qv -- -NA- && break; sleep 0.3; done
 qstat -f`,

@@ -160,7 +160,7 @@ func (o *outerPool) startOuter(root string) {
 // outlive it.
 func (o *outerPool) root(program string) *exec.Cmd {
 	cmd := exec.Command("nsenter", "-t", fmt.Sprint(o.first), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "bash", "-c",
-		"{ "+program+"\n} </dev/null >/tmp/out 2>&1; s=$?; cat /tmp/out; exit $s")
+		"( "+program+"\n) </dev/null >/tmp/out 2>&1; s=$?; cat /tmp/out; exit $s")
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
 	return cmd
 }

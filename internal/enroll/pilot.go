@@ -25,6 +25,7 @@ type PilotOptions struct {
 	Token     ca.JoinToken //
 	Host      string       // name of the machine, for its own name and for display
 	Until     time.Time    // when it has to be gone; zero: unknown
+	AnyLength bool         // tasks may begin that end later
 	Resources roost.Resources
 	Idle      time.Duration // without tasks, after which it ends
 	FirstIdle time.Duration // likewise before its first task
@@ -74,7 +75,9 @@ func JoinPilot(ctx context.Context, p PilotOptions) (*config.Node, error) {
 			Key: p.Key, Host: p.Host}}
 	if !p.Until.IsZero() {
 		d.Pilot.Until = p.Until.Truncate(time.Second).UTC()
-		d.Pilot.PoolUntil = p.Until.Add(ahead).Truncate(time.Second).UTC()
+		if !p.AnyLength {
+			d.Pilot.PoolUntil = p.Until.Add(ahead).Truncate(time.Second).UTC()
+		}
 	}
 	n.Startds = []config.StartdSettings{d}
 	file := filepath.Join(p.Dir, "node.hcl")

@@ -71,6 +71,9 @@ func pilotLine(s *provider.Settings, a *plan.Allocation, dir string) string {
 		fmt.Sprintf("%ds", int(a.Walltime.Seconds())), "--margin", fmt.Sprintf("%ds", int(s.Margin.Seconds())),
 		"--idle", fmt.Sprintf("%ds", int(s.Idle.Seconds())), "--first-idle",
 		fmt.Sprintf("%ds", int(s.FirstTask.Seconds())), "--key", a.Key, "--provider", s.Name)
+	if s.WithoutWalltime {
+		words = append(words, "--any-length")
+	}
 	if cpus := s.Node.Resources.CPU; cpus > 0 { // no more than was asked for
 		words = append(words, "--cpus", cpus.String())
 	}

@@ -54,6 +54,8 @@ func PilotCommand() *frame.Command {
 				"it is known"},
 			&ucli.StringFlag{Name: "margin", Usage: "be gone this `LONG` before the allocation ends, for " +
 				"checkpoints; 2 percent of the walltime and at least 1m unless given"},
+			&ucli.BoolFlag{Name: "any-length", Usage: "also run tasks that may not end before the allocation does; " +
+				"they are ended with it, and start again elsewhere"},
 			&ucli.StringFlag{Name: "idle", Usage: "end after so `LONG` without tasks; 0 is never", Value: "5m"},
 			&ucli.StringFlag{Name: "first-idle", Usage: "likewise before the first task", Value: "20m"},
 			&ucli.StringFlag{Name: "cpus", Usage: "lend `N` cores, instead of those that this process may use"},
@@ -138,6 +140,7 @@ func pilotOptions(c *frame.Invocation, now time.Time) (p enroll.PilotOptions, er
 	if p.Resources, err = pilotResources(c); err != nil {
 		return p, err
 	}
+	p.AnyLength = c.Flag("any-length")
 	p.Host, p.Provider, p.Key = config.HostName(), c.StringFlag("provider"), c.StringFlag("key")
 	return p, nil
 }

@@ -76,7 +76,7 @@ type planning struct {
 // submit counts as done only when Begin has it.
 func (v *Provisioning) Plan(now time.Time, demand []Demand, pilots []Pilot) Result {
 	c := &planning{v, newTrial(now, demand), now, Result{Surplus: map[string]bool{}}, map[string]string{}}
-	c.takePilots(pilots, func(key string) *provider.Settings {
+	c.takePilots(v.knowEnds(now, pilots), func(key string) *provider.Settings {
 		if a := v.Allocations[key]; a != nil {
 			if p := v.Provider(a.Provider); p != nil {
 				return &p.Settings
@@ -92,6 +92,22 @@ func (v *Provisioning) Plan(now time.Time, demand []Demand, pilots []Pilot) Resu
 	}
 	c.explainUnmet()
 	return c.result
+}
+
+// knowEnds returns the pilots with the ends that follow from their allocations where
+// their ads have none: those take tasks of any length.
+func (v *Provisioning) knowEnds(now time.Time, pilots []Pilot) []Pilot {
+	pilots = slices.Clone(pilots)
+	for i := range pilots {
+		a := v.Allocations[pilots[i].Key]
+		if a == nil || !pilots[i].Until.IsZero() {
+			continue
+		}
+		if p := v.Provider(a.Provider); p != nil {
+			pilots[i].Until = a.possibleEnd(now).Add(-p.Margin)
+		}
+	}
+	return pilots
 }
 
 // wake asks for another plan at a time.

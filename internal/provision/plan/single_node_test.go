@@ -47,3 +47,24 @@ func TestShortLifeInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestPilotOfAnyLength checks that a pilot whose ad has no end is counted all the same.
+func TestPilotOfAnyLength(t *testing.T) {
+	now := epoch
+	v := NewProvisioning()
+	s := cluster("c", 4).WithDefaults()
+	s.WithoutWalltime = true
+	v.SetProviders([]provider.Settings{s})
+	v.Begin("k", Decision{Provider: "c", Nodes: 1, Walltime: time.Hour}, now)
+	v.SubmitTaken("k", "7", now)
+	node := v.Providers[0].nodeAd()
+	node.SetString("Name", "p1")
+	pilots := []Pilot{{Name: "p1", Key: "k", Ad: node}}
+	v.SeePilots(pilots, now)
+	if r := v.Plan(now.Add(time.Minute), []Demand{tasks("1.h", 2, 1, 0)}, pilots); len(r.Submits()) > 0 {
+		t.Errorf("it asks for another: %+v", r.Decisions)
+	}
+	if r := v.Plan(now.Add(time.Minute), []Demand{tasks("1.h", 2, 1, 0)}, nil); len(r.Submits()) == 0 {
+		t.Errorf("without the pilot nothing is asked for: %+v", r.Decisions)
+	}
+}
