@@ -66,6 +66,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),
 		nodeEntry("up", frame.GroupPool, "run a whole pool on this machine"),
 		nodeEntry("master", frame.GroupPool, "run the daemons that a node file names"),
+		nodeEntry("config", frame.GroupPool, "check node files before daemons read them"),
 		nodeEntry("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
 		nodeEntry("init", frame.GroupPool, "begin a pool on this machine"),
 		nodeEntry("token", frame.GroupPool, "let another machine into the pool"),
