@@ -36,7 +36,7 @@ const defaultFlockWait = time.Minute
 
 // openFlock makes the pools that the node file names. The queue of the cell stays at
 // home.
-func (s *Schedd) openFlock() {
+func openFlock(s *Schedd) {
 	s.flock = nil
 	if s.replicated != nil {
 		return

@@ -269,7 +269,7 @@ func (s *Schedd) assemble() {
 		Reasons: &s.jobTable, Groups: s.users, Admins: &s.admins,
 		AttackPeers: s.peerSchedds.AttackPeers,
 	})
-	s.openFlock()
+	openFlock(s)
 	s.service = api.New(api.Config{
 		Elsewhere: func(id queue.RequestID) []string { return explainFlock(s, id) },
 		Node:      s.node, Identity: s.identity, Log: s.log, Started: s.started, Queue: s.queue, Dispatch: s.dispatch,

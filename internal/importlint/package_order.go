@@ -331,7 +331,7 @@ func libraries() map[string][]string {
 		"google.golang.org/grpc": {"internal/accounting/accountant",
 			"internal/wire", "internal/wire/codes", "internal/rpc", "internal/identity/peer", "internal/store/transfer",
 			"internal/relay", "internal/replica", "internal/adclient", "collector", "negotiator", "schedd",
-			"schedd/cellqueue", "startd",
+			"schedd/cellqueue", "schedd/flock", "startd",
 			"startd/streams", "startd/desktop/guard", "schedd/api", "schedd/negotiation", "schedd/peers",
 			"schedd/transfer",
 			"checkpoint/server", "internal/identity/ca", "internal/identity/caclient",

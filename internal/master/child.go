@@ -110,8 +110,8 @@ func childrenOf(n *config.Node) []*childProcess {
 	return all
 }
 
-// DaemonNames returns the daemons that the master starts for a node. Each is a role, and a
-// startd also has its name.
+// DaemonNames returns the daemons that the master starts for a node. Each is a role, and
+// a startd also has its name.
 func DaemonNames(n *config.Node) (all []string) {
 	for _, c := range childrenOf(n) {
 		all = append(all, c.title())

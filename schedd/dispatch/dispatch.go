@@ -189,7 +189,7 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	}
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Requested,
-		Lease: d.leaseAt(g.Node, g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
+		Lease: leaseAt(d, g.Node, g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
 		gang: of,
 	}
 	c.silence = d.jobQueue.SilenceRules(g.Request)

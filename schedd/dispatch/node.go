@@ -33,7 +33,7 @@ func (d *Dispatcher) Adopt(now roost.BootTime, live []RecoveredAttempt) {
 		c := &Claim{
 			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Resources, State: Busy, Running: l.Started,
 			Attempt: l.Attempt,
-			Lease:   d.leaseAt(l.Node, l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
+			Lease:   leaseAt(d, l.Node, l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
 			alloc: l.Alloc,
 		}
 		c.Grant.Alloc = l.AllocClaim

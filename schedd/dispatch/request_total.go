@@ -32,7 +32,7 @@ func (c *Claim) elsewhere() roost.Resources {
 const maxLeaseElsewhere = 10 * time.Minute
 
 // leaseAt returns the lease of a claim of a request on a machine.
-func (d *Dispatcher) leaseAt(node string, r RequestID) time.Duration {
+func leaseAt(d *Dispatcher, node string, r RequestID) time.Duration {
 	lease := d.jobQueue.Lease(r)
 	if strings.Contains(node, "@") {
 		lease = min(lease, maxLeaseElsewhere)

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/provision/plan"
 )
 
-// gridEngine is a cell of Grid Engine 8, or of another that is derived from 6.2. Options
-// and answers of its qsub, qstat and qdel are not those of PBS.
+// gridEngine is a cell of Grid Engine, of version 8 or another that comes from version 6.
+// The options and answers of its qsub, qstat and qdel are not those of PBS.
 type gridEngine struct {
 	Shell
 	options []string

@@ -94,8 +94,8 @@ func (v *Provisioning) Plan(now time.Time, demand []Demand, pilots []Pilot) Resu
 	return c.result
 }
 
-// knowEnds returns the pilots with the ends that follow from their allocations where
-// their ads have none: those take tasks of any length.
+// knowEnds returns the pilots with their ends. Where their ads have none, as they take
+// tasks of any length, it is what follows from their allocations.
 func (v *Provisioning) knowEnds(now time.Time, pilots []Pilot) []Pilot {
 	pilots = slices.Clone(pilots)
 	for i := range pilots {
