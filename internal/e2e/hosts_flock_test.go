@@ -121,7 +121,7 @@ func TestFlock(t *testing.T) {
 	// The same user of both pools is two users.
 	guest := f.submitAt("first", "", "id -u; echo from the other pool")
 	s := f.awaitState("first", guest, "completed")
-	if s.Node != "second@physics" {
+	if !strings.HasSuffix(s.Node, "@physics") {
 		t.Errorf("it ran on %q", s.Node)
 	}
 	out, err := f.at("first", "logs", guest).Output()
@@ -202,8 +202,15 @@ func (f flockTest) testRevoked() {
 		f.Errorf("after the revocation: %+v", s)
 	}
 	waiting := f.submitAt("first", "", "true")
+	var why string
+	defer func() {
+		if f.Failed() {
+			f.Logf("it waits because:\n%s", why)
+		}
+	}()
 	f.await("why it waits", func() bool {
 		out, _ := f.at("first", "why", waiting).Output()
-		return strings.Contains(string(out), "enough")
+		why = string(out)
+		return strings.Contains(why, "enough")
 	})
 }
