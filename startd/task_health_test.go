@@ -29,7 +29,7 @@ func (s *fakeSchedd) checkedProgram(file string, live bool) *wire.Program {
 	p := s.shell(`trap "echo stopped; exit 0" TERM; echo runs; while :; do sleep 0.05; done`)
 	p.Service = &wire.ServiceProgram{DrainNs: int64(300 * time.Millisecond), Checks: []*wire.HealthCheck{{
 		Name: "up", Kind: wire.HealthCheck_KIND_EXEC, Live: live, EveryNs: int64(time.Second),
-		TimeoutNs: int64(time.Second),
+		TimeoutNs: int64(20 * time.Second), // a busy machine is late
 		Command:   words("sh", "-c", "test -e "+file+" || { echo no file; exit 3; }"), Fails: 1, Passes: 1,
 	}}}
 	return p

@@ -57,6 +57,9 @@ func (s *submission) build() (r Result, err error) {
 		return r, err
 	}
 	ad.SetInt(roost.AttrNoticePeriod, killWait)
+	if s.has("no-requeue") { // qsub would refuse that for an array
+		ad.SetBool(roost.AttrRerunnable, false)
+	}
 	limits, ok := ParseLicenses(s.value("licenses"))
 	if !ok {
 		return r, fail("Batch job submission failed: Invalid license specification")
@@ -133,9 +136,6 @@ func (s *submission) qsubOptions() (list []qsub.OptionValue, err error) {
 	}
 	if s.has("hold") {
 		add('h', "")
-	}
-	if s.has("no-requeue") {
-		add('r', "n")
 	}
 	for _, more := range []func(func(byte, string)) error{s.addNice, s.addMail, s.addExport, s.addDependency} {
 		if err := more(add); err != nil {
