@@ -21,6 +21,7 @@ import (
 const (
 	checkInterval = 15 * time.Second // whether the agreement is in force, and who is revoked there
 	callTimeout   = 10 * time.Second
+	askInterval   = 5 * time.Minute // whether the host, which does not answer, still knows this schedd
 )
 
 // Host is a pool that lends machines, as this schedd is known there.
@@ -53,6 +54,7 @@ type Membership struct {
 	host   *Host
 	number int64 // of the list of revoked certificates of the host
 	last   string
+	asked  time.Time // when a host that did not answer was last asked for a new certificate
 }
 
 func (m *Membership) files() *config.TLSFiles {
@@ -122,7 +124,15 @@ func (m *Membership) check(ctx context.Context) error {
 			return err
 		}
 	}
-	m.fetchRevocations(ctx, voucher.GetAddress())
+	if err := m.fetchRevocations(ctx, voucher.GetAddress()); err == nil || time.Since(m.asked) < askInterval {
+		return nil
+	}
+	// The host may have revoked the certificate: whoever gets a new one is told.
+	m.asked = time.Now()
+	if err := m.certify(ctx, voucher, request); errors.Is(err, roost.PermissionDenied) {
+		m.leave(err)
+		return err
+	}
 	return nil
 }
 
@@ -203,31 +213,32 @@ func (m *Membership) certify(ctx context.Context, v *wire.VouchGuestReply, reque
 }
 
 // fetchRevocations gets the list of revoked certificates of the host. A machine that the
-// host has excluded is then refused here, too.
-func (m *Membership) fetchRevocations(ctx context.Context, address string) {
+// host has excluded is then refused here, too. The error is that of the connection.
+func (m *Membership) fetchRevocations(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	conn, err := rpc.Dial(address, m.host.Identity, peer.Authority)
 	if err != nil {
-		return
+		return err
 	}
 	defer conn.Close()
 	reply, err := wire.NewAuthorityClient(conn).Revoked(ctx, &wire.RevokedRequest{Number: m.number})
 	if err != nil || len(reply.GetList()) == 0 {
-		return
+		return err
 	}
 	authority, err := pki.ReadCertificate(m.files().CA)
 	if err != nil {
-		return
+		return nil
 	}
 	list, err := pki.ParseRevocations(reply.GetList(), authority)
 	if err != nil || list.Number.Int64() <= m.number {
 		m.Log.Warn("a list of revoked certificates is not used", "pool", m.Pool, "err", err)
-		return
+		return nil
 	}
 	if err := pki.SaveRevocations(m.files(), reply.GetList()); err != nil {
 		m.Log.Warn("a list of revoked certificates is not stored", "pool", m.Pool, "err", err)
-		return
+		return nil
 	}
 	m.number = list.Number.Int64()
+	return nil
 }
