@@ -48,6 +48,7 @@ type checkpointState struct {
 	wasSuspended   bool             // it was when the checkpoint that is being taken began
 	awaitsImage    bool             // the image to go on from is on its way here from a checkpoint server
 	otherwiseReady bool             // everything else is there
+	probeWait      time.Duration    // how long the last probe, whether it can be dumped, was waited for
 	unhandledSince roost.BootTime   // since when the program is seen not to handle its signal; 0: it does
 	signalledAt    roost.BootTime   // when the program was last asked to save its state and to end; 0: never
 	leaving        bool             // it was asked because the attempt has to leave
@@ -94,13 +95,18 @@ func (h checkpointer) startCheckpoints(a *Attempt, pid int) {
 		s.cost = selfCheckpointCost
 		h.reportCheckpointInfo(a)
 	}
-	time.AfterFunc(firstDumpableProbe, func() { h.queue.Put(probeDumpableCmd{a.id}) })
+	s.probeWait = firstDumpableProbe
+	time.AfterFunc(s.probeWait, func() { h.queue.Put(probeDumpableCmd{a.id}) })
 	h.scheduleCheckpoint(a)
 }
 
 // firstDumpableProbe is how soon after its start an attempt is probed, whether it can be
-// dumped. By then most programs have opened what they need.
-const firstDumpableProbe = 2 * time.Second
+// dumped. By then most programs have opened what they need. The probe is repeated after
+// twice the time as long as that is at most lastDumpableProbe: others take longer.
+const (
+	firstDumpableProbe = 2 * time.Second
+	lastDumpableProbe  = time.Minute
+)
 
 // probeDumpable finds out whether the attempt can be dumped, and has that told.
 func (h checkpointer) probeDumpable(a *Attempt) {
@@ -116,6 +122,10 @@ func (h checkpointer) probeDumpable(a *Attempt) {
 	h.machine.meters.SetDumpable(h.id, a.id, cmp.Or(why, "yes"))
 	a.checkpoint.dumpable = why == ""
 	h.reportCheckpointInfo(a)
+	if s := &a.checkpoint; why == "" && 2*s.probeWait <= lastDumpableProbe {
+		s.probeWait *= 2
+		time.AfterFunc(s.probeWait, func() { h.queue.Put(probeDumpableCmd{a.id}) })
+	}
 }
 
 // scheduleCheckpoint sets the timer to the next occasion: the interval's end, or a while
