@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +23,8 @@ type hostileRelay struct {
 	*Server
 	mu      sync.Mutex
 	streams int
-	// returns what the relay makes of the n-th message of a stream; nil: it is honest
+	// returns what the relay makes of the n-th message of a stream; nil: it is honest.
+	// The streams of those that dial have positive numbers, those of nodes negative ones.
 	tamper func(stream, n int, data []byte) [][]byte
 }
 
@@ -33,15 +36,15 @@ type tamperedStream struct {
 	waiting   [][]byte // to be received before the next message
 }
 
-func (h *hostileRelay) newStream(s bytesServer) *tamperedStream {
+func (h *hostileRelay) newStream(s bytesServer, sign int) *tamperedStream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams++
-	return &tamperedStream{bytesServer: s, relay: h, number: h.streams}
+	return &tamperedStream{bytesServer: s, relay: h, number: sign * h.streams}
 }
 
-func (h *hostileRelay) Dial(s bytesServer) error   { return h.Server.Dial(h.newStream(s)) }
-func (h *hostileRelay) Accept(s bytesServer) error { return h.Server.Accept(h.newStream(s)) }
+func (h *hostileRelay) Dial(s bytesServer) error   { return h.Server.Dial(h.newStream(s, 1)) }
+func (h *hostileRelay) Accept(s bytesServer) error { return h.Server.Accept(h.newStream(s, -1)) }
 
 func (h *hostileRelay) setTamper(f func(stream, n int, data []byte) [][]byte) {
 	h.mu.Lock()
@@ -183,10 +186,10 @@ func TestHostileRelay(t *testing.T) {
 // The node must do nothing of it again.
 func TestRecordedSession(t *testing.T) {
 	p, h, calls := newHostilePool(t)
-	var record [][]byte
+	records := map[int][][]byte{} // by stream: what a schedd has sent
 	h.setTamper(func(stream, _ int, data []byte) [][]byte {
-		if stream == 1 { // the schedd's end; the node's comes after it
-			record = append(record, append([]byte(nil), data...))
+		if stream > 0 {
+			records[stream] = append(records[stream], append([]byte(nil), data...))
 		}
 		return [][]byte{data}
 	})
@@ -194,14 +197,15 @@ func TestRecordedSession(t *testing.T) {
 	if got, err := tail(t.Context(), p.dialNode(id, "n1"), "once", true); got != "login1 once" || err != nil {
 		t.Fatalf("%q, %v", got, err)
 	}
+	h.mu.Lock()
+	last := h.streams
+	record := records[slices.Max(slices.Collect(maps.Keys(records)))]
+	h.mu.Unlock()
 	if len(record) < 2 {
 		t.Fatalf("%d messages were recorded", len(record))
 	}
-	h.mu.Lock()
-	first := h.streams
-	h.mu.Unlock()
 	h.setTamper(func(stream, n int, data []byte) [][]byte {
-		if stream == first+1 { // the next one that dials
+		if stream > last {
 			if n == 1 {
 				return record
 			}
