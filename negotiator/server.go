@@ -22,6 +22,7 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/metrics"
+	"github.com/roost-batch/roost/internal/release"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -212,6 +213,7 @@ func (s *replicatedServer) advertise(ctx context.Context) {
 		ad.SetString(roost.AttrMyType, "Negotiator")
 		ad.SetString(roost.AttrName, s.node)
 		ad.SetString(roost.AttrMyAddress, s.address)
+		release.Describe(ad)
 		ad.SetInt("Epoch", int64(p.epoch))
 		ad.SetBool("Leads", p.isLeader)
 		if p.leader != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/release"
 	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
@@ -63,7 +64,7 @@ func (s *Schedd) buildAd(l scheddLoad, started int64) string {
 	if listen := s.node.Schedd.Listen; len(listen) > 0 {
 		ad.SetString(roost.AttrMyAddress, config.AdvertisedAddress(listen))
 	}
-	ad.SetString(roost.AttrVersion, roost.Version)
+	release.Describe(ad)
 	ad.SetInt(roost.AttrNumTasks, int64(l.queued))
 	ad.SetInt(roost.AttrNumRunning, int64(l.running))
 	ad.SetInt(roost.AttrDaemonStart, started/int64(time.Second))

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/release"
 )
 
 // reservedDisk is the part of the disk that is left to the system, in percent.
@@ -66,6 +67,7 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 	ad.SetString(roost.AttrName, own.Name)
 	ad.SetString(roost.AttrMachine, node.Name)
 	ad.SetString(roost.AttrMyAddress, address)
+	release.Describe(ad)
 	ad.SetString(roost.AttrArch, architecture())
 	ad.SetString(roost.AttrOpSys, strings.ToUpper(runtime.GOOS))
 	ad.SetString(roost.AttrFileSystemDomain, node.FileSystemDomain)
