@@ -59,6 +59,7 @@ type leaderState struct {
 	usageCommitBy time.Time
 	// by submitter: cores in use, as in the log or the pending entry
 	chargedCores map[fairshare.Submitter]float64
+	elsewhere    elsewhereUsage // what they use in other pools
 	// by submitter: claims of schedds that have not reported to this leader
 	unheardUsage map[fairshare.Submitter]roost.Resources
 	// all usage was compared with the log since the machines are known
@@ -85,6 +86,7 @@ func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Lo
 		schedds: map[string]*scheddState{}, pendingByID: map[uint64]*pendingGrant{},
 		pendingByMachine: map[string][]*pendingGrant{},
 		pendingEntry:     newPendingEntry(), chargedCores: map[fairshare.Submitter]float64{},
+		elsewhere:       newElsewhereUsage(),
 		automaticDrains: map[string]time.Time{}, metrics: metrics.NewNegotiator(nil, ""),
 	}
 }
@@ -122,6 +124,7 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	c.forgetStream(now, s)
 	c.grants().syncLimitedGrants(now, s, hello, mail)
 	s.sendQueue, s.usage = mail, map[fairshare.Submitter]roost.Resources{}
+	s.elsewhere = map[fairshare.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.sentPolicy = map[quotaAccount]resourceDemand{}, nil, nil
 	s.sentPolicyVersion, s.fullQueues = policyVersion{}, nil
 	s.confirmsPolicy, s.awaitedPolicy, s.confirmedPolicy = hello.GetConfirmsPolicy(), 0, 0
@@ -216,16 +219,9 @@ func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue,
 	case *wire.FromSchedd_Outcome:
 		c.blackHoleDrains().recordAttemptEnd(now, s, of.Outcome)
 	case *wire.FromSchedd_Usage:
-		u := of.Usage
-		who := fairshare.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}
-		held := u.GetHeld().Vector()
-		if len(s.usage) >= maxRequests {
-			return fmt.Errorf("schedd %s: %w: usage of %d submitters", name, roost.Exhausted, maxRequests)
-		}
-		if held.IsNegative() || held == (roost.Resources{}) {
-			delete(s.usage, who)
-		} else {
-			s.usage[who] = held
+		who := fairshare.Submitter{Group: of.Usage.GetGroup(), Owner: of.Usage.GetOwner()}
+		if err := s.updateUsage(who, of.Usage); err != nil {
+			return err
 		}
 		c.chargeSubmitter(now, who)
 	}

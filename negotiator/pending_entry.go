@@ -23,17 +23,20 @@ const usageCommitInterval = time.Second
 type pendingEntry struct {
 	proposedAt     time.Time // time of the proposal
 	grants         []*pendingGrant
-	grantRecords   []ledger.RecordedGrant          // the grants as written to the log
-	usageUpdates   map[fairshare.Submitter]float64 // cores by submitter
-	adminCommands  []adminCommand                  // of administrators
-	resolvedGrants []uint64                        // grants with limits whose outcome is certain
+	grantRecords   []ledger.RecordedGrant // the grants as written to the log
+	usageUpdates   map[fairshare.Submitter]coresInUse
+	adminCommands  []adminCommand // of administrators
+	resolvedGrants []uint64       // grants with limits whose outcome is certain
 	avoidPairs     []ledger.AvoidPair
 	ownCommands    []ledger.AdminCommand // commands of Roost itself, after those of administrators
 }
 
 func newPendingEntry() pendingEntry {
-	return pendingEntry{usageUpdates: map[fairshare.Submitter]float64{}}
+	return pendingEntry{usageUpdates: map[fairshare.Submitter]coresInUse{}}
 }
+
+// coresInUse is how many cores a submitter uses in this pool and in other pools.
+type coresInUse struct{ here, elsewhere float64 }
 
 // takePendingEntry returns the entry to commit now. It returns false if there is none, or
 // if it can wait for further decisions.
@@ -50,7 +53,8 @@ func (c *leaderState) takePendingEntry(now time.Time) (pendingEntry, bool) {
 func (c *leaderState) logEntry(d pendingEntry) *ledger.LogEntry {
 	e := &ledger.LogEntry{Epoch: c.epoch, Grants: d.grantRecords, Ended: d.resolvedGrants, Pairs: d.avoidPairs}
 	for _, who := range slices.SortedFunc(maps.Keys(d.usageUpdates), fairshare.Submitter.Compare) {
-		e.Holds = append(e.Holds, ledger.UsageUpdate{Submitter: who, Cores: d.usageUpdates[who]})
+		e.Holds = append(e.Holds, ledger.UsageUpdate{Submitter: who, Cores: d.usageUpdates[who].here,
+			Elsewhere: d.usageUpdates[who].elsewhere})
 	}
 	for _, w := range d.adminCommands {
 		e.Commands = append(e.Commands, w.command)
@@ -101,11 +105,14 @@ func (c *leaderState) sendCommitted(now time.Time, d pendingEntry) {
 
 // recordUsage records how many cores a submitter uses from now on. It does nothing before
 // the machines are known, because usage of schedds that are away comes from their ads.
-func (c *leaderState) recordUsage(now time.Time, who fairshare.Submitter, cores float64) {
-	if !c.synced || c.chargedCores[who] == cores {
+func (c *leaderState) recordUsage(now time.Time, who fairshare.Submitter, cores coresInUse) {
+	if !c.synced || c.chargedCores[who] == cores.here && c.elsewhere.charged[who] == cores.elsewhere {
 		return
 	}
-	c.chargedCores[who], c.pendingEntry.usageUpdates[who] = cores, cores
+	c.chargedCores[who], c.pendingEntry.usageUpdates[who] = cores.here, cores
+	if c.elsewhere.charged[who] = cores.elsewhere; cores.elsewhere == 0 {
+		delete(c.elsewhere.charged, who)
+	}
 	if c.usageCommitBy.IsZero() {
 		c.usageCommitBy = now.Add(usageCommitInterval)
 	}

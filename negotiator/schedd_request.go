@@ -22,7 +22,8 @@ type scheddState struct {
 	avoidPairs        map[uint64]avoidPairs // by request, also where a request wants nothing at present
 	adBytes           int                   // size of the requests' ads
 	usage             map[fairshare.Submitter]roost.Resources
-	unansweredGrants  int // number of unanswered grants
+	elsewhere         map[fairshare.Submitter]roost.Resources // what its claims in other pools hold
+	unansweredGrants  int                                     // number of unanswered grants
 	demand            map[quotaAccount]resourceDemand
 	admitted          []admittedDemand
 	sentPolicy        *wire.Policy  // policy that it was sent
@@ -37,6 +38,25 @@ type scheddState struct {
 	lastRunning []cellstate.RunningTasks
 	// full queues that refused its jobs, for which it wants a message when there is room
 	fullQueues map[string]bool
+}
+
+// updateUsage takes in what a submitter's claims hold. An error ends the schedd's
+// session.
+func (s *scheddState) updateUsage(who fairshare.Submitter, u *wire.Usage) error {
+	if len(s.usage) >= maxRequests || len(s.elsewhere) >= maxRequests {
+		return fmt.Errorf("schedd %s: %w: usage of %d submitters", s.name, roost.Exhausted, maxRequests)
+	}
+	putHeld(s.usage, who, u.GetHeld().Vector())
+	putHeld(s.elsewhere, who, u.GetElsewhere().Vector())
+	return nil
+}
+
+func putHeld(all map[fairshare.Submitter]roost.Resources, who fairshare.Submitter, held roost.Resources) {
+	if held.IsNegative() || held == (roost.Resources{}) {
+		delete(all, who)
+	} else {
+		all[who] = held
+	}
 }
 
 // scheddRequest is one request of a connected schedd.
@@ -148,6 +168,10 @@ func (s *scheddState) defineClass(r *scheddRequest, m *wire.RequestUpdate) {
 	class, err := match.NewClass(s.requestAd(r.AdText), r.Submitter, band, m.GetResources().Vector())
 	if err != nil {
 		r.problem = err.Error()
+		return
+	}
+	if r.Submitter.IsGuest() && len(class.Limits) > 0 {
+		r.problem = "the licences and limits of this pool are not for guests"
 		return
 	}
 	r.Class = class

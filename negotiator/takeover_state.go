@@ -24,6 +24,7 @@ func (c *leaderState) loadFromLedger(now time.Time) {
 			if a.Use > 0 {
 				c.chargedCores[a.Submitter] = a.Use
 			}
+			c.elsewhere.load(now, a)
 		}
 		c.recentEvictions.loadFromLedger(now, l.Evictions())
 		self := map[string]bool{}

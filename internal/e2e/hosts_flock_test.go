@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // flockTest is two pools of one machine each. The pool "chemistry", on the host first, is
@@ -136,6 +137,7 @@ func TestFlock(t *testing.T) {
 	})
 
 	f.testLoad()
+	f.testLedgers()
 	f.testLeaderKilled()
 	f.testRevoked()
 }
@@ -160,6 +162,50 @@ func (f flockTest) testLoad() {
 	f.awaitState("second", local, "completed")
 	if s := f.awaitState("first", guest, "completed"); s.Attempt < 2 {
 		f.Errorf("the guest was not preempted: %+v", s)
+	}
+}
+
+// usedBy returns what roost shares says of a submitter at a host: core-seconds in that
+// pool and in other pools.
+func (f flockTest) usedBy(host, user, group string) (here, elsewhere float64) {
+	f.Helper()
+	var shares ledger.ShareReport
+	out, err := f.at(host, "shares", "--json").Output()
+	if err := errors.Join(err, json.Unmarshal(out, &shares)); err != nil {
+		f.Fatalf("shares at %s: %v\n%s", host, err, out)
+	}
+	for _, s := range shares.Submitters {
+		if s.User == user && s.Group == group {
+			return s.CoreHours * 3600, s.CoreHoursElsewhere * 3600
+		}
+	}
+	return 0, 0
+}
+
+// testLedgers checks that the ledgers of both pools say the same of a task of ten
+// seconds. They may differ in when each of them noticed its begin and its end.
+func (f flockTest) testLedgers() {
+	f.Helper()
+	const seconds, tolerance = 10, 4.0
+	homeBefore, awayBefore := f.usedBy("first", "12345", "")
+	hostBefore, _ := f.usedBy("second", "12345@chem", "peer:chem")
+	f.awaitState("first", f.submitAt("first", "", fmt.Sprint("sleep ", seconds)), "completed")
+	var home, away, host float64
+	f.await("the end of its usage in both ledgers", func() bool {
+		wasAway, wasHost := away, host
+		home, away = f.usedBy("first", "12345", "")
+		host, _ = f.usedBy("second", "12345@chem", "peer:chem")
+		return away == wasAway && host == wasHost && away > awayBefore && host > hostBefore
+	})
+	home, away, host = home-homeBefore, away-awayBefore, host-hostBefore
+	f.Logf("core-seconds of a task of %d s: %.1f elsewhere by the ledger at home, %.1f by that of the host", seconds,
+		away, host)
+	if home != 0 || away < seconds || host < seconds-tolerance || away > host+tolerance || host > away+tolerance {
+		f.Errorf("core-seconds: %.1f at home and %.1f elsewhere by its own ledger, %.1f by that of the host", home,
+			away, host)
+	}
+	if here, elsewhere := f.usedBy("second", "12345", ""); here == 0 || elsewhere != 0 {
+		f.Errorf("the host's user of the same name: %.1f core-seconds, %.1f elsewhere", here, elsewhere)
 	}
 }
 

@@ -15,6 +15,9 @@
 // Usage is measured in the cores that a submitter's dominant share of the pool is worth:
 // see [CoresWorth].
 //
+// Usage in other pools is counted beside that of this pool. In ρ it counts with a weight,
+// which is 0 unless an administrator sets one, as in HTCondor.
+//
 // # Bit for bit
 //
 // Every replica of the negotiator has an accountant, and after the same events all of
@@ -90,8 +93,9 @@ func CoresWorth(held, total roost.Resources) float64 {
 
 // Accountant holds the account of every submitter.
 type Accountant struct {
-	halfLife time.Duration
-	accounts map[Submitter]*SubmitterAccount
+	halfLife        time.Duration
+	elsewhereWeight float64 // what a core in another pool counts beside one in this pool; >= 0
+	accounts        map[Submitter]*SubmitterAccount
 }
 
 // SubmitterAccount is the account of one submitter, for saving and loading. Real and Used
@@ -103,6 +107,10 @@ type SubmitterAccount struct {
 	Used      float64 // integral of ρ, in core-seconds; falls only in ResetUsage
 	Factor    float64 // > 0
 	At        int64   // unix nanoseconds
+
+	// What tasks of this pool use in other pools is counted by itself.
+	UseElsewhere  float64 // in cores; >= 0
+	UsedElsewhere float64 // its integral, in core-seconds; falls only in ResetUsage
 }
 
 // NewAccountant returns an accountant without accounts. halfLife is HalfLife if it is not
@@ -122,8 +130,10 @@ func (b *Accountant) accountAt(a SubmitterAccount, now time.Time) SubmitterAccou
 		return a
 	}
 	beta := exp2Neg(passed, int64(b.halfLife))
-	a.Real = float64(beta*a.Real) + float64((1-beta)*a.Use)
+	counted := a.Use + float64(b.elsewhereWeight*a.UseElsewhere)
+	a.Real = float64(beta*a.Real) + float64((1-beta)*counted)
 	a.Used += float64(a.Use * (float64(passed) / 1e9))
+	a.UsedElsewhere += float64(a.UseElsewhere * (float64(passed) / 1e9))
 	a.At = at
 	return a
 }
@@ -178,6 +188,33 @@ func (b *Accountant) SetUsage(now time.Time, s Submitter, cores float64) {
 	b.openAccount(s, now).Use = cores
 }
 
+// SetUsageElsewhere sets how many cores the submitter uses in other pools from now on.
+// Negative and invalid numbers count as 0.
+func (b *Accountant) SetUsageElsewhere(now time.Time, s Submitter, cores float64) {
+	if !(cores > 0) || math.IsInf(cores, 1) {
+		cores = 0
+	}
+	if a := b.accounts[s]; a == nil && cores == 0 || a != nil && a.UseElsewhere == cores {
+		return
+	}
+	b.openAccount(s, now).UseElsewhere = cores
+}
+
+// SetElsewhereWeight changes how much a core in another pool counts for the priority from
+// now on. A value that is negative or not finite means 0.
+func (b *Accountant) SetElsewhereWeight(now time.Time, weight float64) {
+	if !(weight >= 0) || math.IsInf(weight, 1) {
+		weight = 0
+	}
+	for _, a := range b.accounts {
+		*a = b.accountAt(*a, now)
+	}
+	b.elsewhereWeight = weight
+}
+
+// ElsewhereWeight returns how much a core in another pool counts for the priority.
+func (b *Accountant) ElsewhereWeight() float64 { return b.elsewhereWeight }
+
 // SetFactor sets the factor of a submitter. A value that is not positive and finite means
 // DefaultFactor.
 func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
@@ -192,7 +229,7 @@ func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
 func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 	if b.accounts[s] != nil {
 		a := b.openAccount(s, now)
-		a.Real, a.Used = 0, 0
+		a.Real, a.Used, a.UsedElsewhere = 0, 0, 0
 	}
 }
 
@@ -258,7 +295,7 @@ func (b *Accountant) CheckInvariants() error {
 }
 
 func (a *SubmitterAccount) isValid() bool {
-	for _, v := range []float64{a.Real, a.Use, a.Used, a.Factor} {
+	for _, v := range []float64{a.Real, a.Use, a.Used, a.Factor, a.UseElsewhere, a.UsedElsewhere} {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			return false
 		}

@@ -51,8 +51,8 @@ func (b *Accountant) Load(text []byte) error {
 		if a.Factor == 0 {
 			a.Factor = DefaultFactor
 		}
-		if err := b.PutAccount(SubmitterAccount{Submitter{a.Group, a.Owner}, a.RealPriority, 0, a.CoreSeconds, a.Factor,
-			a.At.UnixNano()}); err != nil {
+		if err := b.PutAccount(SubmitterAccount{Submitter: Submitter{a.Group, a.Owner}, Real: a.RealPriority,
+			Used: a.CoreSeconds, Factor: a.Factor, At: a.At.UnixNano()}); err != nil {
 			return err
 		}
 	}

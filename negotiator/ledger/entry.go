@@ -26,6 +26,7 @@ type LogEntry struct {
 type UsageUpdate struct {
 	Submitter fairshare.Submitter
 	Cores     float64
+	Elsewhere float64 // cores in other pools ([fairshare.Accountant.SetUsageElsewhere])
 }
 
 // RecordedGrant is a grant of units of one request on one machine to a schedd.

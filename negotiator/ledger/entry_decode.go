@@ -66,6 +66,10 @@ func decodeAccount(a *fairshare.SubmitterAccount, buf []byte) error {
 			a.Factor = math.Float64frombits(v)
 		case 7:
 			a.At = int64(v)
+		case 8:
+			a.UseElsewhere = math.Float64frombits(v)
+		case 9:
+			a.UsedElsewhere = math.Float64frombits(v)
 		}
 		return nil
 	})
@@ -78,6 +82,8 @@ func (h *UsageUpdate) decode(buf []byte) error {
 			decodeSubmitter(&h.Submitter, f-1, b)
 		case 3:
 			h.Cores = math.Float64frombits(v)
+		case 4:
+			h.Elsewhere = math.Float64frombits(v)
 		}
 		return nil
 	})

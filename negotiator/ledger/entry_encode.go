@@ -59,12 +59,13 @@ func encodeAccount(b []byte, a *fairshare.SubmitterAccount) []byte {
 	for i, v := range [...]float64{a.Real, a.Use, a.Used, a.Factor} {
 		b = encodeFloat(b, protowire.Number(3+i), v)
 	}
-	return encodeNumber(b, 7, uint64(a.At))
+	b = encodeNumber(b, 7, uint64(a.At))
+	return encodeFloat(encodeFloat(b, 8, a.UseElsewhere), 9, a.UsedElsewhere)
 }
 
 func (h *UsageUpdate) encode(b []byte) []byte {
 	b = encodeSubmitter(b, 1, h.Submitter)
-	return encodeFloat(b, 3, h.Cores)
+	return encodeFloat(encodeFloat(b, 3, h.Cores), 4, h.Elsewhere)
 }
 
 func (g *RecordedGrant) encode(b []byte) []byte {

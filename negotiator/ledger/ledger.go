@@ -72,6 +72,7 @@ func (l *Ledger) Apply(e *LogEntry) EntryResult {
 	}
 	for _, h := range e.Holds {
 		l.accountant.SetUsage(l.clockTime(), h.Submitter, h.Cores)
+		l.accountant.SetUsageElsewhere(l.clockTime(), h.Submitter, h.Elsewhere)
 	}
 	if mutant.Active(mutant.MapOrder) {
 		shuffleGrants(e.Grants)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ const (
 	sObject
 	sPolicy
 	sEviction
+	sElsewhereWeight
 )
 
 // Save returns the encoded ledger. Equal ledgers give the same bytes, and Load restores
@@ -44,6 +46,7 @@ func (l *Ledger) Save() []byte {
 	b = encodeNumber(b, sLast, l.lastGrant)
 	b = encodeNumber(b, sHalfLife, uint64(l.accountant.HalfLife()))
 	b = encodeNumber(b, sPolicy, l.policyVersion)
+	b = encodeFloat(b, sElsewhereWeight, l.accountant.ElsewhereWeight())
 	var scratch []byte
 	for _, a := range l.accountant.Accounts() {
 		scratch = encodeAccount(scratch[:0], &a)
@@ -80,7 +83,7 @@ func (l *Ledger) Hash() [sha256.Size]byte { return sha256.Sum256(l.Save()) }
 func Load(buf []byte) (*Ledger, error) {
 	l, version := New(), uint64(0)
 	var accounts []fairshare.SubmitterAccount
-	halfLife := int64(0)
+	halfLife, elsewhereWeight := int64(0), 0.0
 	err := eachField(buf, func(f protowire.Number, v uint64, b []byte) error {
 		switch f {
 		case sVersion:
@@ -95,6 +98,8 @@ func Load(buf []byte) (*Ledger, error) {
 			l.lastGrant = v
 		case sHalfLife:
 			halfLife = int64(v)
+		case sElsewhereWeight:
+			elsewhereWeight = math.Float64frombits(v)
 		case sPolicy:
 			l.policyVersion = v
 		case sAccount:
@@ -127,6 +132,7 @@ func Load(buf []byte) (*Ledger, error) {
 		return nil, fmt.Errorf("kept ledger: %w", err)
 	}
 	l.accountant = fairshare.NewAccountant(time.Duration(halfLife))
+	l.accountant.SetElsewhereWeight(l.clockTime(), elsewhereWeight)
 	for _, a := range accounts {
 		if err := l.accountant.PutAccount(a); err != nil {
 			return nil, fmt.Errorf("kept ledger: %w", err)

@@ -31,7 +31,7 @@ func randomEntry(rng *rand.Rand, l *Ledger) LogEntry {
 		e.Epoch--
 	}
 	for range rng.IntN(3) {
-		e.Holds = append(e.Holds, UsageUpdate{who(), 100 * rng.Float64()})
+		e.Holds = append(e.Holds, UsageUpdate{who(), 100 * rng.Float64(), 10 * rng.Float64()})
 	}
 	for range rng.IntN(3) {
 		e.Grants = append(e.Grants, RecordedGrant{
@@ -124,7 +124,7 @@ func TestHash(t *testing.T) {
 		e := randomEntry(rng, l)
 		l.Apply(&e)
 	}
-	const want = "804939d174f9cf420d99d403f908c62db94e61b7dd0b898145ea5c0c7ae774d5"
+	const want = "851494e25771a95b02636b46834161d5f245ca4b7d0d8ad4407bfa79994867f5"
 	if got := fmt.Sprintf("%x", l.Hash()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -180,8 +180,11 @@ func (l commandApplier) applyObjectChange(kind ObjectKind, name string) {
 	case KindSubmitter:
 		l.applyFactors(name)
 	case KindSetting:
-		if name == SettingHalfLife {
+		switch name {
+		case SettingHalfLife:
 			l.accountant.SetHalfLife(l.clockTime(), l.SettingDuration(SettingHalfLife))
+		case SettingElsewhereWeight:
+			l.accountant.SetElsewhereWeight(l.clockTime(), l.SettingNumber(SettingElsewhereWeight))
 		}
 	}
 }

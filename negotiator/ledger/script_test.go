@@ -97,7 +97,8 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		return p.applyEntry(LogEntry{})
 	case "deposed":
 		epoch, _ := p.ledger.Epoch()
-		return p.applyEntry(LogEntry{Epoch: epoch - 1, Holds: []UsageUpdate{{fairshare.Submitter{Owner: "ann"}, 1000}}})
+		ann := UsageUpdate{Submitter: fairshare.Submitter{Owner: "ann"}, Cores: 1000}
+		return p.applyEntry(LogEntry{Epoch: epoch - 1, Holds: []UsageUpdate{ann}})
 	case "as":
 		p.who = s.Args[0]
 		return ""
@@ -111,7 +112,12 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		return p.applyEntry(LogEntry{Holds: []UsageUpdate{{p.ledger.ParseSubmitter(s.Args[0]), cores}}})
+		who := p.ledger.ParseSubmitter(s.Args[0])
+		return p.applyEntry(LogEntry{Holds: []UsageUpdate{{Submitter: who, Cores: cores}}})
+	case "elsewhere":
+		who := p.ledger.ParseSubmitter(s.Args[0])
+		use := p.ledger.Accountant().Account(p.ledger.Now(), who).Use
+		return p.applyEntry(LogEntry{Holds: []UsageUpdate{{Submitter: who, Cores: use, Elsewhere: float64(whole(1))}}})
 	case "take-over":
 		a := fairshare.SubmitterAccount{Submitter: p.ledger.ParseSubmitter(s.Args[0]), Real: float64(whole(1)),
 			Used: float64(whole(2)), At: p.now - int64(time.Hour)}
@@ -144,10 +150,14 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 	case "share":
 		who := p.ledger.ParseSubmitter(s.Args[0])
 		floor, ceiling := p.ledger.FloorCeiling(who)
-		return fmt.Sprintf("group %q, user %q: effective %.6g, used %.6g core-seconds, floor %v, ceiling %v",
+		text := fmt.Sprintf("group %q, user %q: effective %.6g, used %.6g core-seconds, floor %v, ceiling %v",
 			who.Group, who.Owner,
 			p.ledger.Accountant().EffectivePriority(p.ledger.Now(), who),
 			p.ledger.Accountant().CoreSeconds(p.ledger.Now(), who), floor, ceiling)
+		if used := p.ledger.Accountant().Account(p.ledger.Now(), who).UsedElsewhere; used > 0 {
+			text += fmt.Sprintf(", elsewhere %.6g core-seconds", used)
+		}
+		return text
 	case "show":
 		if len(s.Args) > 0 {
 			return p.objects(ObjectKind(s.Args[0]))

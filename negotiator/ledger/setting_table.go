@@ -17,6 +17,7 @@ const (
 	SettingGroupOversubscription   = "group_oversubscription"
 	SettingAcceptSurplusEverywhere = "accept_surplus"
 	SettingRestricted              = "restricted"
+	SettingElsewhereWeight         = "elsewhere_weight"
 )
 
 // SettingInfo is one row of the table of settings.
@@ -36,6 +37,9 @@ func Settings() []SettingInfo {
 	return []SettingInfo{
 		{Name: SettingHalfLife, Form: FormDuration, Default: "1d", Min: 60, Max: year,
 			Description: "How long it takes a submitter's priority to halve when it uses nothing"},
+		{Name: SettingElsewhereWeight, Form: FormNumber, Default: "0", Min: 0, Max: 1,
+			Description: "What a core that a submitter uses in another pool counts for its priority, beside 1 for " +
+				"a core of this pool"},
 		{Name: SettingDefaultQueue, Form: FormQueueName,
 			Description: "The queue of jobs that name none; empty for no queue"},
 		{Name: SettingDefaultQuota, Form: FormChoice, Default: "unlimited", Choices: []string{"unlimited", "none"},

@@ -33,6 +33,9 @@ type SubmitterUsage struct {
 	Ceiling           *float64 `json:"ceiling,omitempty"` // cores
 	Cores             float64  `json:"cores"`             // in use now
 	CoreHours         float64  `json:"core_hours"`        // total used
+	// the same of its tasks in other pools; absent where it is 0
+	CoresElsewhere     float64 `json:"cores_elsewhere,omitempty"`
+	CoreHoursElsewhere float64 `json:"core_hours_elsewhere,omitempty"`
 	// its part of the pool by fair share, if all who use or want something wanted all
 	PoolShare float64 `json:"share"`
 	// cores more than it has: what is free, or due to it, within its ceiling and its
@@ -90,6 +93,7 @@ func (p *PoolUse) submitterUsage(now time.Time, l *Ledger, who fairshare.Submitt
 		Name: who.String(), Group: who.Group, User: who.Owner, EffectivePriority: l.Accountant().EffectivePriority(now,
 			who), RealPriority: l.Accountant().RealPriority(now, who), Factor: a.Factor,
 		Cores: fairshare.CoresWorth(p.Usage[who], p.Total), CoreHours: a.Used / 3600, IsWaiting: p.HasWaiting[who],
+		CoresElsewhere: a.UseElsewhere, CoreHoursElsewhere: a.UsedElsewhere / 3600,
 	}
 	floor, ceiling := l.FloorCeiling(who)
 	if floor > 0 {

@@ -71,6 +71,8 @@ func mayLeave(r *queue.Request) string {
 		return "gangs run at home"
 	case strings.Contains(r.Ad, "TARGET."+roost.AttrHasCheckpoint+" =?= true"):
 		return "it goes on from a checkpoint that was taken at home"
+	case strings.Contains(r.Ad, roost.AttrLimits+" = "):
+		return "its licences are those of this pool"
 	case strings.Contains(r.Ad, queue.StaysHomeText):
 		return "its job says flock = false, or has secrets, images, packages or objects, or files that are not " +
 			"transferred"

@@ -29,7 +29,7 @@ type leaderSession struct {
 	explanationWaiters map[queue.RequestID][]chan struct{} // closed with the next explanation
 	dirty              map[queue.RequestID]bool
 	resendAll          bool // the negotiator is to be told everything
-	usage              map[submitterKey]roost.Resources
+	usage              map[submitterKey]heldResources
 	admission          quotaAdmission
 
 	outcomesSentAt   map[outcomeKey]time.Time           // when one of a kind was last told
@@ -47,6 +47,9 @@ type lastUpdate struct {
 	resendAll bool // all is to be said again
 }
 
+// heldResources is what the claims of a submitter hold in this pool and in other pools.
+type heldResources struct{ here, elsewhere roost.Resources }
+
 // submitterKey is whom fair share counts.
 type submitterKey struct{ owner, group string }
 
@@ -59,7 +62,7 @@ func newLeaderSession(n LeaderConnected) *leaderSession {
 		out: n.Out, epoch: n.Epoch, address: n.Address, lastUpdates: make(map[queue.RequestID]*lastUpdate),
 		explanations:       make(map[queue.RequestID]*wire.Explanation),
 		explanationWaiters: make(map[queue.RequestID][]chan struct{}),
-		dirty:              make(map[queue.RequestID]bool), usage: make(map[submitterKey]roost.Resources),
+		dirty:              make(map[queue.RequestID]bool), usage: make(map[submitterKey]heldResources),
 		resendAll:      true,
 		outcomesSentAt: make(map[outcomeKey]time.Time), reportedFailures: make(map[uint64]map[int]queue.RequestID),
 		admission: quotaAdmission{waiters: make(map[uint64]chan error), deferred: make(map[uint64]uint64),
@@ -334,27 +337,31 @@ func (l *LeaderConn) SendUsage() {
 	if n == nil || l.guest != nil { // a host counts what its machines say
 		return
 	}
-	held := make(map[submitterKey]roost.Resources)
+	held := make(map[submitterKey]heldResources)
 	l.dispatch.EachTotal(func(id dispatch.RequestID, t dispatch.RequestTotal) {
 		r, ok := l.queue.Request(queue.RequestID(id))
 		if ok && (r.Inside.Alloc == 0 || mutant.Active(mutant.InsideCharged)) { // the alloc is counted
 			who := submitterKey{r.Owner, r.Group}
-			held[who] = held[who].Add(t.Resources.Sub(t.Elsewhere))
+			h := held[who]
+			held[who] = heldResources{h.here.Add(t.Resources.Sub(t.Elsewhere)), h.elsewhere.Add(t.Elsewhere)}
 		}
 	})
 	for who := range n.usage {
 		if _, ok := held[who]; !ok {
-			held[who] = roost.Resources{}
+			held[who] = heldResources{}
 		}
 	}
 	for _, who := range slices.SortedFunc(maps.Keys(held), submitterKey.compare) {
-		res := held[who]
-		if n.usage[who] == res {
+		h := held[who]
+		if n.usage[who] == h {
 			continue
 		}
-		n.usage[who] = res
-		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
-			Held: wire.FromResources(res)}}})
+		n.usage[who] = h
+		u := &wire.Usage{Owner: who.owner, Group: who.group, Held: wire.FromResources(h.here)}
+		if h.elsewhere != (roost.Resources{}) {
+			u.Elsewhere = wire.FromResources(h.elsewhere)
+		}
+		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // ledgerReconciler compares the accounts with the negotiator's ledger. The ledger counts
@@ -34,6 +36,7 @@ type ledgerShare struct {
 	User      string  `json:"user"`
 	Group     string  `json:"group"`
 	CoreHours float64 `json:"core_hours"`
+	Elsewhere float64 `json:"core_hours_elsewhere"` // core-hours in other pools
 }
 
 // maxReconcileDelay bounds for how long a time has been over when it is compared. Entries
@@ -114,10 +117,14 @@ func (l *ledgerReconciler) addSample(ctx context.Context, now time.Time) error {
 	}
 	sample := accounting.LedgerSample{At: accounting.MillisOf(now.Add(time.Since(asked) / 2))}
 	for _, s := range shares {
-		if !(s.CoreHours >= 0) || math.IsInf(s.CoreHours, 1) {
-			return fmt.Errorf("ledger: %w: it says that %s used %v core-hours", roost.Invalid, s.User, s.CoreHours)
+		hours := s.CoreHours + s.Elsewhere
+		if !(s.CoreHours >= 0) || !(s.Elsewhere >= 0) || math.IsInf(hours, 1) {
+			return fmt.Errorf("ledger: %w: it says that %s used %v core-hours", roost.Invalid, s.User, hours)
 		}
-		sample.Used = append(sample.Used, accounting.SubmitterUse{Used: int64(math.Round(s.CoreHours * millisAnHour)),
+		if strings.HasPrefix(s.Group, peer.GuestGroup("")) {
+			continue // the attempts of guests are in the accounts of their own pool
+		}
+		sample.Used = append(sample.Used, accounting.SubmitterUse{Used: int64(math.Round(hours * millisAnHour)),
 			Submitter: accounting.Submitter{Owner: s.User, Group: s.Group}})
 	}
 	return l.store.AddLedgerSample(ctx, &sample)

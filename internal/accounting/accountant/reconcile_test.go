@@ -86,7 +86,9 @@ func TestLedgerReconciler(t *testing.T) {
 				if away {
 					return nil, roost.Unavailable
 				}
-				return []ledgerShare{{User: "ann", Group: "physics", CoreHours: hours}}, nil
+				// half of it in another pool, whose users are in no feed of this one
+				return []ledgerShare{{User: "ann", Group: "physics", CoreHours: hours / 2, Elsewhere: hours / 2},
+					{User: "bob@chem", Group: "peer:chem", CoreHours: 7 * hours}}, nil
 			}, running: func(context.Context) ([]accounting.RunningAttempt, error) {
 				if lists++; lists == 1 {
 					return nil, roost.Unavailable

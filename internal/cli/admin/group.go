@@ -136,6 +136,7 @@ func showShares(c *frame.Invocation) error {
 			DropPriority: 3}, {Head: "FACTOR", RightAligned: true, DropPriority: 2},
 		{Head: "FLOOR", RightAligned: true}, {Head: "CEILING", RightAligned: true},
 		{Head: "CORES NOW", RightAligned: true}, {Head: "CORE-HOURS", RightAligned: true, DropPriority: 1},
+		{Head: "ELSEWHERE", RightAligned: true, DropPriority: 4},
 		{Head: "SHARE", RightAligned: true}, {Head: "COULD GET", RightAligned: true},
 	}}
 	for _, u := range s.Submitters {
@@ -144,13 +145,21 @@ func showShares(c *frame.Invocation) error {
 			frame.TableCell{Text: numberText(u.RealPriority)}, frame.TableCell{Text: numberText(u.Factor)},
 			frame.TableCell{Text: boundText(u.Floor, numberText)},
 			frame.TableCell{Text: boundText(u.Ceiling, numberText)}, frame.TableCell{Text: numberText(u.Cores)},
-			frame.TableCell{Text: numberText(u.CoreHours)},
+			frame.TableCell{Text: numberText(u.CoreHours)}, frame.TableCell{Text: elsewhereText(&u)},
 			frame.TableCell{Text: fmt.Sprintf("%.1f%%", 100*u.PoolShare)},
 			frame.TableCell{Text: numberText(u.CouldGetCores)})
 	}
-	t.DropEmptyColumns("FLOOR", "CEILING")
+	t.DropEmptyColumns("FLOOR", "CEILING", "ELSEWHERE")
 	t.Print(c.Stdout, c.OutScreen)
 	return nil
+}
+
+// elsewhereText is the core-hours that a submitter has used in other pools.
+func elsewhereText(u *ledger.SubmitterUsage) string {
+	if u.CoreHoursElsewhere == 0 && u.CoresElsewhere == 0 {
+		return ""
+	}
+	return numberText(u.CoreHoursElsewhere)
 }
 
 // numberText is a number for people.

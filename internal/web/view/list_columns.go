@@ -76,6 +76,8 @@ func shareColumns() []listColumn[ledger.SubmitterUsage] {
 			key: func(u *user) OrderKey { return numberKey(u.CouldGetCores) }},
 		{name: "core_hours", head: "Core hours", number: true,
 			key: func(u *user) OrderKey { return numberKey(u.CoreHours) }},
+		{name: "elsewhere", head: "In other pools", number: true, extra: true,
+			key: func(u *user) OrderKey { return numberKey(u.CoreHoursElsewhere) }},
 		{name: "priority", head: "Priority", number: true,
 			key: func(u *user) OrderKey { return numberKey(u.EffectivePriority) }},
 		{name: "factor", head: "Factor", number: true, key: func(u *user) OrderKey { return numberKey(u.Factor) }},
