@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -62,11 +63,13 @@ func (m loopMetrics) snapshot(now time.Time) (s metrics.NegotiatorSnapshot) {
 // addRequests adds what only the leader knows.
 func (m loopMetrics) addRequests(s *metrics.NegotiatorSnapshot) {
 	c := m.loop.cell
+	s.GuestCores, s.GuestRequests, s.GuestRefusals = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, schedd := range c.schedds {
 		if schedd.sendQueue == nil {
 			continue
 		}
 		s.Schedds++
+		addGuest(s, schedd)
 		for _, r := range schedd.requests {
 			if c.planCount > 0 && r.lastWaitedPlan == c.planCount {
 				s.Unplaced[r.waitReason()]++
@@ -85,6 +88,24 @@ func (m loopMetrics) addRequests(s *metrics.NegotiatorSnapshot) {
 	s.GroupCores = map[string]float64{}
 	for who, cores := range c.chargedCores {
 		s.GroupCores[groupLabel(who.Group)] += cores
+		if pool, ok := strings.CutPrefix(who.Group, fairshare.GuestGroupPrefix); ok {
+			s.GuestCores[pool] += cores
+		}
+	}
+}
+
+// addGuest adds the session of a guest, if it is one.
+func addGuest(s *metrics.NegotiatorSnapshot, of *scheddState) {
+	pool := of.sendQueue.guestOf
+	if pool == "" {
+		return
+	}
+	s.GuestSchedds++
+	s.GuestRequests[pool] += float64(len(of.requests))
+	for _, r := range of.requests {
+		if r.problem != "" {
+			s.GuestRefusals[pool]++
+		}
 	}
 }
 

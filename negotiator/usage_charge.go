@@ -47,8 +47,8 @@ func (c *leaderState) coresInUse(now time.Time, who fairshare.Submitter) coresIn
 type elsewhereUsage struct {
 	// as in the log or the pending entry
 	charged map[fairshare.Submitter]float64
-	// what the last leader had charged, until loadedUntil: schedds may not have reported to
-	// this one, and no machine of this pool shows it
+	// what the last leader had charged, until loadedUntil: schedds may not have reported
+	// to this one, and no machine of this pool shows it
 	loaded      map[fairshare.Submitter]float64
 	loadedUntil time.Time
 }

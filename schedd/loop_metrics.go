@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/queue/update"
 )
@@ -46,7 +47,11 @@ func (m loopMetrics) snapshot() (out metrics.ScheddSnapshot) {
 		}
 	})
 	const waiting = 4
+	out.TasksElsewhere = map[string]float64{}
 	m.loop.dispatch.EachClaim(func(c *dispatch.Claim) {
+		if _, pool := flock.ParseMachine(c.Node); pool != "" && c.State == dispatch.Busy {
+			out.TasksElsewhere[pool]++
+		}
 		if c.Waiting {
 			out.Claims[waiting]++
 			return
@@ -223,6 +228,13 @@ func (m loopMetrics) countWork(cause int, wall time.Duration, a queue.AttemptAcc
 
 // countGrantResult counts a grant that did not become a claim.
 func (m loopMetrics) countGrantResult(e dispatch.GrantResult) {
+	if _, pool := flock.SplitEpoch(e.Grant.Epoch); pool != 0 {
+		if e.Claimed {
+			m.FlockGrants.Inc(metrics.FlockClaimed)
+		} else if !e.Waiting {
+			m.FlockGrants.Inc(metrics.FlockRefused)
+		}
+	}
 	switch {
 	case e.Claimed:
 	case e.Reason == dispatch.SilentNode, e.Reason == dispatch.BusyNode:

@@ -96,9 +96,11 @@ func TestPilotsMistakes(t *testing.T) {
 }
 
 func TestPilotsSample(t *testing.T) {
-	list, err := LoadPilots("../../etc/pilots/pilots.hcl")
-	if err != nil || len(list) != 3 {
-		t.Errorf("%v, %v", list, err)
+	for file, providers := range map[string]int{"pilots.hcl": 3, "laptop.hcl": 1} {
+		list, err := LoadPilots("../../etc/pilots/" + file)
+		if err != nil || len(list) != providers {
+			t.Errorf("%s: %v, %v", file, list, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -26,6 +27,7 @@ type Job struct {
 	Index          *uint32           `json:"index,omitempty"`
 	Attempt        uint32            `json:"attempt,omitempty"`
 	Node           string            `json:"node,omitempty"`
+	Pool           string            `json:"pool,omitempty"` // another pool, of which the node is
 	Exit           *Exit             `json:"exit,omitempty"`
 	Placed         *Placement        `json:"placed,omitempty"`
 	Removed        bool              `json:"removed,omitempty"`
@@ -101,6 +103,7 @@ type Event struct {
 	What     string `json:"what"`
 	Text     string `json:"text,omitempty"`
 	Node     string `json:"node,omitempty"`
+	Pool     string `json:"pool,omitempty"`
 	Exit     *Exit  `json:"exit,omitempty"`
 	Chunk    uint32 `json:"chunk,omitempty"`
 	// of a start: whose attempts were told to end for it
@@ -116,6 +119,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Ended: Timestamp(s.GetEnded()),
 		Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(),
+		Pool: PoolOfNode(s.GetNode()),
 		Exit: ExitOf(s.GetExit()), Removed: s.GetRemoved(),
 		Request: ResourcesOf(s.GetRequest()), Placed: PlacementOf(s.GetPlaced()),
 		Usage: UsageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
@@ -136,6 +140,13 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		r.Index = &index
 	}
 	return r
+}
+
+// PoolOfNode returns the pool of a machine of another pool; "" for one of this pool. It
+// is in the name of the machine, as in "n1@physics".
+func PoolOfNode(node string) string {
+	_, pool, _ := strings.Cut(node, "@")
+	return pool
 }
 
 // ResourcesOf returns the document of a request.
@@ -201,7 +212,7 @@ func causeName(c scheddapi.Cause) string {
 func EventOf(e *scheddapi.JobEvent) Event {
 	d := Event{e.GetSequence(), Timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(),
 		e.GetText(),
-		e.GetNode(), ExitOf(e.GetExit()), e.GetChunk(), nil}
+		e.GetNode(), PoolOfNode(e.GetNode()), ExitOf(e.GetExit()), e.GetChunk(), nil}
 	for _, p := range e.GetDisplaced() {
 		d.Displaced = append(d.Displaced, *PartyOf(p))
 	}

@@ -44,6 +44,11 @@ type NegotiatorSnapshot struct {
 	GPUs       [AmountStates]float64
 	GroupCores map[string]float64
 	Secrets    [2]int // of users, and of groups
+
+	GuestSchedds  int                // that are connected, of other pools
+	GuestCores    map[string]float64 // cores that users of another pool have, by pool
+	GuestRequests map[string]float64 // requests of another pool, by pool
+	GuestRefusals map[string]float64 // those of them that are refused, by pool
 }
 
 // ReplicaSnapshot is how the replicas of a cell are, as its leader sees them.
@@ -96,6 +101,7 @@ func newNegotiatorSnapshots(r *Registry) *Published[NegotiatorSnapshot] {
 	groups := r.Gauge("group_cores",
 		"Cores in use by group, its parts left out; the 100 largest, and the rest as other.",
 		Label{Name: "group", Most: maxGroups})
+	guests := newGuestGauges(r)
 	return newDaemonState(r, func(to *Reading, s *NegotiatorSnapshot) {
 		to.Set(leader, oneIf(s.IsLeader))
 		to.Set(epoch, float64(s.Epoch))
@@ -115,7 +121,30 @@ func newNegotiatorSnapshots(r *Registry) *Published[NegotiatorSnapshot] {
 			to.Set(unplaced, float64(n), i)
 		}
 		to.SetLargest(groups, s.GroupCores)
+		guests.set(to, s)
 	})
+}
+
+// guestGauges are the gauges of other pools that run tasks in this one.
+type guestGauges struct{ schedds, cores, requests, refused *Gauge }
+
+func newGuestGauges(r *Registry) guestGauges {
+	pool := Label{Name: "pool", Most: maxFlockPools}
+	return guestGauges{
+		schedds: r.Gauge("guest_schedds", "Schedds of other pools that are connected to this leader."),
+		cores:   r.Gauge("guest_cores", "Cores that users of another pool have in this one, by pool.", pool),
+		requests: r.Gauge("guest_requests", "Requests of another pool that wait here or have claims, by pool.",
+			pool),
+		refused: r.Gauge("guest_requests_refused",
+			"Requests of another pool that are refused for what they say, by pool.", pool),
+	}
+}
+
+func (g guestGauges) set(to *Reading, s *NegotiatorSnapshot) {
+	to.Set(g.schedds, float64(s.GuestSchedds))
+	to.SetLargest(g.cores, s.GuestCores)
+	to.SetLargest(g.requests, s.GuestRequests)
+	to.SetLargest(g.refused, s.GuestRefusals)
 }
 
 func newReplicaSnapshots(r *Registry) *Published[ReplicaSnapshot] {

@@ -17,7 +17,7 @@ const maxClassicBuckets = 12
 func maxSeries(part string) int {
 	switch part {
 	case "schedd":
-		return 420
+		return 440
 	case usersPart:
 		return 1200
 	case "negotiator":

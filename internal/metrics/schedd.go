@@ -31,7 +31,15 @@ type Schedd struct {
 	ObjectsMoved   *Counter // by direction and result
 	ObjectBytes    *Counter // by direction
 	UploadsAborted *Counter
+
+	FlockGrants *Counter // grants of other pools, by result
 }
+
+// Results of grants of other pools.
+const (
+	FlockClaimed = iota
+	FlockRefused // by the machine, or here
+)
 
 // The directions of objects.
 const (
@@ -52,6 +60,9 @@ const (
 	CronSkipped        // nothing could run then, the run before had not ended, or there was no room
 )
 
+// maxFlockPools bounds the open labels of other pools.
+const maxFlockPools = 16
+
 // ScheddSnapshot is what a schedd has at one instant.
 type ScheddSnapshot struct {
 	Tasks                                [BandCount][StateCount]int
@@ -64,6 +75,7 @@ type ScheddSnapshot struct {
 	Updates                              [len(updateStates)]int
 	ScaledTasks, SizedCores, SizedMemory ScaleUse // of services that are scaled
 	Allocs                               AllocTotals
+	TasksElsewhere                       map[string]float64 // tasks that run in other pools, by pool
 }
 
 // AllocTotals is what the alloc sets of a schedd have, and what of that is used.
@@ -174,6 +186,9 @@ func NewSchedd(r *Registry, dir string) *Schedd {
 		"Instants of schedules by result: run, or skipped. Consecutive instants that were missed count once.",
 		Label{Name: "result", Values: []string{"run", "skipped"}})
 	s.addObjects(r)
+	s.FlockGrants = r.Counter("flock_grants_total",
+		"Grants of machines of other pools, by what became of them: claimed, or refused by the machine or the schedd.",
+		Label{Name: "result", Values: []string{"claimed", "refused"}})
 	s.Snapshots = newScheddSnapshots(r)
 	r.AddDisk(dir)
 	r.seal()
@@ -228,8 +243,11 @@ func newScheddSnapshots(r *Registry) *Published[ScheddSnapshot] {
 		Label{Name: "state", Values: updateStates[:]})
 	scaling := newScaleGauges(r)
 	allocs := newAllocGauges(r)
+	elsewhere := r.Gauge("tasks_elsewhere", "Tasks that run in other pools, by pool.",
+		Label{Name: "pool", Most: maxFlockPools})
 	return newDaemonState(r, func(to *Reading, s *ScheddSnapshot) {
 		allocs.set(to, s.Allocs)
+		to.SetLargest(elsewhere, s.TasksElsewhere)
 		scaling.set(to, s)
 		for i, n := range s.ServiceTasks {
 			to.Set(serviceTasks, float64(n), i)

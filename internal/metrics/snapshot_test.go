@@ -82,6 +82,7 @@ func fillPart(t testing.TB, r *Registry) {
 		for i := range 700 {
 			s.GroupCores[fmt.Sprintf("g%d", i)] = float64(i)
 		}
+		s.GuestCores, s.GuestRequests, s.GuestRefusals = manyPools(), manyPools(), manyPools()
 		publish(n.Snapshots, s)
 		behind := map[string]float64{}
 		for i := range 20 {
@@ -126,7 +127,17 @@ func fillPart(t testing.TB, r *Registry) {
 	}
 }
 
+// manyPools is more pools than are exported.
+func manyPools() map[string]float64 {
+	all := map[string]float64{}
+	for i := range 2 * maxFlockPools {
+		all[fmt.Sprintf("pool%d", i)] = float64(i)
+	}
+	return all
+}
+
 func scheddSnapshot(random *rand.Rand) (s ScheddSnapshot) {
+	s.TasksElsewhere = manyPools()
 	for range 100_000 {
 		s.Tasks[random.IntN(BandCount)][random.IntN(StateCount)]++
 		s.WaitingTasks[random.IntN(WaitReasonCount)]++

@@ -187,6 +187,9 @@ func (v *jobView) explainActive(reply *wire.WhyReply, st *queue.JobStatus, state
 	reply.Summary = "it runs"
 	if st.Task != nil && st.Task.Node != "" {
 		reply.Summary += " on " + st.Task.Node
+		if pool := document.PoolOfNode(st.Task.Node); pool != "" {
+			reply.Summary += ", a machine of the pool " + pool + ", because it found no room in this one"
+		}
 	}
 	if st.Task != nil && st.Task.Resize != "" {
 		reply.Summary += "; " + st.Task.Resize

@@ -81,7 +81,7 @@ func historyTable(c *frame.Invocation, found []*scheddapi.JobStatus) *frame.Text
 		{Head: "ID"}, {Head: "NAME", MinWidth: 8}, {Head: "OWNER", MinWidth: 6}, {Head: "STATE"}, {Head: "TASKS",
 			RightAligned: true, DropPriority: 2}, {Head: "FAILED", RightAligned: true, DropPriority: 1},
 		{Head: "ENDED"}, {Head: "TIME", RightAligned: true, DropPriority: 3},
-		{Head: "NODE", MinWidth: 6, DropPriority: 4}, {Head: "ENDING", MinWidth: 12},
+		{Head: "NODE", MinWidth: 6, DropPriority: 4}, {Head: "POOL", DropPriority: 5}, {Head: "ENDING", MinWidth: 12},
 	}}
 	for _, s := range found {
 		state, owner, tasks, failed := document.StateOf(s), "", "", ""
@@ -103,9 +103,9 @@ func historyTable(c *frame.Invocation, found []*scheddapi.JobStatus) *frame.Text
 			frame.TableCell{Text: state, Colour: frame.StateColour(state)}, frame.TableCell{Text: tasks},
 			frame.TableCell{Text: failed, Colour: frame.Red},
 			frame.TableCell{Text: c.AgoText(s.GetEnded())}, frame.TableCell{Text: c.RunTimeText(s)},
-			frame.TableCell{Text: s.GetNode()},
+			frame.TableCell{Text: s.GetNode()}, frame.TableCell{Text: document.PoolOfNode(s.GetNode())},
 			frame.TableCell{Text: how, Colour: frame.Dim})
 	}
-	t.DropEmptyColumns("OWNER", "TASKS", "FAILED", "NODE", "ENDING")
+	t.DropEmptyColumns("OWNER", "TASKS", "FAILED", "NODE", "POOL", "ENDING")
 	return t
 }

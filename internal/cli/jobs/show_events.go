@@ -59,7 +59,7 @@ func taskLabel(id string, several bool) string {
 
 func showAttempts(c *frame.Invocation, list []*attemptSummary, several bool) {
 	t := &frame.TextTable{Columns: []frame.TableColumn{{Head: "ATTEMPT"}, {Head: "TASK"}, {Head: "CHUNK"},
-		{Head: "NODE"},
+		{Head: "NODE"}, {Head: "POOL"},
 		{Head: "STARTED"}, {Head: "TIME", RightAligned: true}, {Head: "ENDING", MinWidth: 10}}}
 	parted := slices.ContainsFunc(list, func(a *attemptSummary) bool { return a.chunk > 0 })
 	for _, a := range list {
@@ -73,10 +73,11 @@ func showAttempts(c *frame.Invocation, list []*attemptSummary, several bool) {
 		}
 		t.AddRow(frame.TableCell{Text: fmt.Sprint(a.number)}, frame.TableCell{Text: taskLabel(a.id, several)},
 			frame.TableCell{Text: chunk},
-			frame.TableCell{Text: a.node}, frame.TableCell{Text: c.AgoText(a.start)}, frame.TableCell{Text: took},
+			frame.TableCell{Text: a.node}, frame.TableCell{Text: document.PoolOfNode(a.node)},
+			frame.TableCell{Text: c.AgoText(a.start)}, frame.TableCell{Text: took},
 			frame.TableCell{Text: a.endText})
 	}
-	t.DropEmptyColumns("NODE", "ENDING")
+	t.DropEmptyColumns("NODE", "POOL", "ENDING")
 	t.DropEmptyColumns("TASK")
 	t.DropEmptyColumns("CHUNK")
 	io.WriteString(c.Stdout, "\n")

@@ -52,6 +52,9 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 		}
 	} else {
 		row("node", s.GetNode())
+		if pool := document.PoolOfNode(s.GetNode()); pool != "" {
+			row("pool", pool+", which lends machines to this one")
+		}
 	}
 	row("placed", placedText(s.GetPlaced()))
 	row("ports", portsText(s.GetPlaced()))
