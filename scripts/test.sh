@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests, prints the failures and the skipped tests with reasons, and ends with
-# the lines of go test.
+# the lines of go test. A few failed tests are run once more alone (again.sh).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/flags.sh
@@ -12,4 +12,6 @@ packages=$(($(nproc) + 1))
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -ldflags=-w -timeout 45m -p "$packages" -parallel "$tests" "$@" >"$log" 2>&1
-scripts/report.sh "$log" $?
+status=$?
+scripts/report.sh "$log" $status
+[ $status = 0 ] || scripts/again.sh "$log"
