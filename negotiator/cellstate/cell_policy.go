@@ -25,6 +25,10 @@ type CellPolicy struct {
 	Backfill      match.BackfillSettings
 	Reclaim       roost.ReclaimLevel
 
+	Score          match.ScorePolicy
+	MixBands       bool
+	FailureDomains []string
+
 	StreamMaxWait time.Duration // how long a stream request may wait without room
 }
 
@@ -78,6 +82,8 @@ func NewPolicy(l *ledger.Ledger) CellPolicy {
 		p.Backfill.Mode, p.Backfill.Depth = match.ConservativeBackfill, conservativeDepth
 	}
 	p.Reclaim, _ = roost.ParseReclaimLevel(l.SettingText(ledger.SettingReclaim)) // the ledger accepts no other words
+	p.Score, _ = match.ParseScore(l.SettingText(ledger.SettingScore))
+	p.MixBands, p.FailureDomains = l.SettingOn(ledger.SettingMixBands), l.SettingAttributes(ledger.SettingFailureDomains)
 	return p
 }
 

@@ -57,6 +57,7 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 		Groups: slices.Clone(p.Policy.Groups), Oversubscribe: p.Policy.Oversubscribe,
 		Reservations: p.Policy.Reservations,
 		Backfill:     p.Policy.Backfill, Reclaim: p.Policy.Reclaim,
+		Score: p.Policy.Score, MixBands: p.Policy.MixBands, FailureDomains: p.Policy.FailureDomains,
 	}
 	for _, a := range p.ToPlace {
 		s.Requests = append(s.Requests, &a.Request)

@@ -18,6 +18,9 @@ const (
 	SettingAcceptSurplusEverywhere = "accept_surplus"
 	SettingRestricted              = "restricted"
 	SettingElsewhereWeight         = "elsewhere_weight"
+	SettingScore                   = "score"
+	SettingMixBands                = "mix_bands"
+	SettingFailureDomains          = "failure_domains"
 )
 
 // SettingInfo is one row of the table of settings.
@@ -74,5 +77,15 @@ func Settings() []SettingInfo {
 		{Name: SettingRestricted, Form: FormCapabilities,
 			Description: "Capabilities without which users may not have such jobs: services, device:gpu, or " +
 				"device:NAME for a limit of that name; empty for none"},
+		{Name: SettingScore, Form: FormChoice, Default: "hybrid",
+			Choices: []string{"hybrid", "best-fit", "worst-fit", "fragmentation", "least-loaded"},
+			Description: "Which of the machines that suit a task equally gets it: where least is stranded (hybrid), " +
+				"the fullest, the emptiest, where the fewest GPUs become useless, or the one with the least load"},
+		{Name: SettingMixBands, Form: FormSwitch, Default: "off",
+			Description: "Whether production is spread and other tasks are placed beside it, so that it finds cores " +
+				"at its peaks"},
+		{Name: SettingFailureDomains, Form: FormAttributes,
+			Description: "Machine attributes over whose values the tasks of each job in production and monitoring " +
+				"are spread, the widest first, as in Power,Rack,Machine; empty for none"},
 	}
 }

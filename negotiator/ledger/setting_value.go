@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ const (
 	FormExpression SettingForm = "expression"
 	// names of capabilities that can be restricted, with commas between them
 	FormCapabilities SettingForm = "capabilities"
+	FormAttributes   SettingForm = "attributes" // names of attributes, with commas between them
 )
 
 // SettingValue is a setting of the cell that an administrator has set.
@@ -94,8 +96,48 @@ func (r SettingInfo) check(l *Ledger, text string) error {
 		return nil
 	case FormCapabilities:
 		return checkRestricted(text)
+	case FormAttributes:
+		return checkAttributes(text)
 	}
 	return checkPolicy(text)
+}
+
+// maxAttributes is how many attributes a setting may name.
+const maxAttributes = 3
+
+// attributeName is how attributes are named in ads, short enough for a message.
+var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// checkAttributes checks a list of attributes, each of which may occur once.
+func checkAttributes(text string) error {
+	if text == "" {
+		return nil
+	}
+	names := strings.Split(text, ",")
+	if len(names) > maxAttributes {
+		return fmt.Errorf("%q has %d names, and %d is the most", text, len(names), maxAttributes)
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch folded := strings.ToLower(name); {
+		case !attributeName.MatchString(name):
+			return fmt.Errorf("%q is not the name of an attribute: write names with commas between them, as in Power,Rack",
+				name)
+		case seen[folded]:
+			return fmt.Errorf("%q is named twice", name)
+		default:
+			seen[folded] = true
+		}
+	}
+	return nil
+}
+
+// SettingAttributes returns the names of a setting that is a list of attributes.
+func (l *Ledger) SettingAttributes(name string) []string {
+	if text := l.SettingText(name); text != "" {
+		return strings.Split(text, ",")
+	}
+	return nil
 }
 
 func (r SettingInfo) checkBounds(v float64, text string) error {

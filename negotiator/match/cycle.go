@@ -29,7 +29,8 @@ type negotiationCycle struct {
 	// limits that some request counts against, with their use at this point
 	limits map[string]*ConcurrencyLimit
 	poolTimeline
-	ports planPorts
+	ports   planPorts
+	bandMix bandMix // nil: bands are not mixed
 
 	submitters map[fairshare.Submitter]*submitterState
 	// the result of the last look-up: the next request often has the same submitter
@@ -77,7 +78,7 @@ type requestState struct {
 	// by machine: how many expressions of Prefer hold, -1 where unknown; nil if none was
 	// evaluated
 	preferHits      []int8
-	domains         *spreadDomains   // where the job's units are; nil until first needed
+	domains         spreadDomains    // where the job's units are; nil until first needed
 	queueCandidates []queueCandidate // node queues where it may wait; nil until first needed
 	submitter       *submitterState  // fair-share state of its submitter
 	unitWeight      float64          // weight of one unit, in cores
@@ -155,6 +156,7 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	p.fairShares().sumGroupUsage()
 	slices.SortFunc(p.requests, compareTurns)
 	p.makeMix()
+	p.countPendingMix()
 	return p
 }
 
@@ -307,8 +309,8 @@ func unitsPerTurn(slice, unit float64) int {
 // placeOnMachine gives up to n units of w to a machine, and returns how many fit. The
 // machine has room for at least one.
 func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
-	if w.Class.Spread != "" || w.Class.Scatter || w.Class.takesMachineOnce() || p.Machines[at].Total.GPUs > 0 ||
-		p.Score.spreadsUnits() {
+	if p.spreadAttrs(w) != nil || w.Class.Scatter || w.Class.takesMachineOnce() || p.Machines[at].Total.GPUs > 0 ||
+		p.Score.spreadsUnits() || p.MixBands && w.Band.IsProd() {
 		n = 1 // the next unit has to compare failure domains again, or may fit better elsewhere
 	}
 	n = p.backfill().fitsBesideReservations(w, at, n)
@@ -325,9 +327,8 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 	p.countPlaced(w, n)
 	p.backfill().consumeReservation(w, at, n)
 	w.unitsLeft -= n
-	if w.domains != nil {
-		w.domains.units[p.failureDomain(w, at)] += int32(n)
-	}
+	p.addToDomains(w, at, n)
+	p.countMix(w, at, n)
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
 	m := p.Machines[at]

@@ -25,6 +25,14 @@ func (c *scriptCell) applyLaterCommand(s script.ScriptCommand) string {
 			c.snapshot.Backfill.MaxWait, err = time.ParseDuration(pairs["patience"])
 			c.checkNoError(err)
 		}
+	case "score":
+		score, err := ParseScore(s.Args[0])
+		c.checkNoError(err)
+		c.snapshot.Score = score
+	case "mix":
+		c.snapshot.MixBands = s.Args[0] == "on"
+	case "domains":
+		c.snapshot.FailureDomains = s.Args
 	case "reserve":
 		c.snapshot.Reservations = nil
 		for _, line := range s.Input {

@@ -32,6 +32,7 @@ type machineUndo struct {
 	streamFree roost.MilliCPU
 	units      *gpu.FreeResources
 	timeline   *machineTimeline
+	mixed      roost.MilliCPU // of bandMix
 }
 
 // placeOneGang places one gang of a request whose turn it is, and reports whether it
@@ -187,7 +188,7 @@ func (p gangPlanner) hasGangUnit(w *requestState, at int) bool {
 
 // saveMachine saves the state of a machine.
 func (u *gangUndo) saveMachine(p *negotiationCycle, at int) {
-	b := machineUndo{machine: at, free: p.free[at], streamFree: p.streamFree[at]}
+	b := machineUndo{machine: at, free: p.free[at], streamFree: p.streamFree[at], mixed: p.bandMix[at]}
 	if f := p.unitsFreeAt(at); f != nil {
 		b.units = f
 		if f != p.Machines[at].units {
@@ -210,6 +211,9 @@ func (p gangPlanner) rollBackGang(w *requestState) {
 	}
 	for _, b := range slices.Backward(u.parts) {
 		p.free[b.machine], p.streamFree[b.machine] = b.free, b.streamFree
+		if p.bandMix != nil {
+			p.bandMix[b.machine] = b.mixed
+		}
 		if b.units != nil {
 			p.units[b.machine] = b.units
 		}

@@ -49,6 +49,8 @@ type Machine struct {
 	firstEnd      int64                            // unix seconds: earliest end of a claim; 0: unknown
 	futureReturns []timeline.CapacityRelease       // capacity that becomes free beside that of Claims
 	inMatcher     *Matcher                         // the matcher whose table holds the ad
+	prodCPU       roost.MilliCPU                   // CPU that claims of production and monitoring hold
+	load          float32                          // cores that are busy, by its ad; -1: unknown
 	row           classad.RowID
 	number        int32 // its number in the snapshot of the last cycle that saw it
 	seenInCycle   int   // number of the last cycle that saw it
@@ -79,6 +81,10 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	}
 	m.paused, _ = ad.Bool(roost.AttrPaused)
 	m.goneAt, _ = ad.Int(roost.AttrPilotUntil)
+	m.load = -1
+	if load, ok := ad.Real(roost.AttrLoadAvg); ok && load >= 0 {
+		m.load = float32(load)
+	}
 	return m
 }
 
@@ -86,9 +92,13 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 func (m *Machine) deriveFromClaims() {
 	m.rankPreempts, m.claimsChanging, m.usesPredictions, m.firstEnd, m.preemptible = false, false, false, 0,
 		[roost.BatchBand + 1]preemptible{}
+	m.prodCPU = 0
 	m.readRank()
 	m.indexPreemptible()
 	for i := range m.Claims {
+		if m.Claims[i].Band.IsProd() {
+			m.prodCPU += m.Claims[i].Resources.CPU
+		}
 		m.usesPredictions = m.usesPredictions || m.Claims[i].WalltimeEnd == 0 && m.Claims[i].PredictedEnd > 0
 		if ends := m.Claims[i].earliestExpectedEnd(); ends > 0 && (m.firstEnd == 0 || ends < m.firstEnd) {
 			m.firstEnd = ends
@@ -105,7 +115,11 @@ func (m *Machine) WithClaims(free roost.Resources, claims []MachineClaim) *Machi
 	next.Sequence++
 	next.Free, next.Claims, next.streamFree, next.firstEnd, next.futureReturns, next.inMatcher = free, claims, free.CPU,
 		0, nil, nil
+	next.prodCPU = 0
 	for i := range claims {
+		if claims[i].Band.IsProd() {
+			next.prodCPU += claims[i].Resources.CPU
+		}
 		if ends := claims[i].earliestExpectedEnd(); ends > 0 && (next.firstEnd == 0 || ends < next.firstEnd) {
 			next.firstEnd = ends
 		}

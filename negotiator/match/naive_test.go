@@ -239,7 +239,8 @@ func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitte
 // machine with GPUs it places one.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := fairshare.CoresWorth(r.Class.Resources, n.total), 0, n.usage[r.Submitter]
-	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreadsUnits() &&
+	for ok := true; ok; ok = len(n.spreadAttrs(r)) == 0 && m.Total.GPUs == 0 && !n.Score.spreadsUnits() &&
+		!(n.MixBands && r.Band.IsProd()) &&
 		took < slice-epsilon && n.left[r] > 0 && n.mayPlaceOne(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
@@ -299,7 +300,7 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 		}
 		rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
 		key := append([]float64{-rank}, n.softConstraintScore(r, m)...)
-		key = append(key, n.free[m].score(r.Class, m, n.mix))
+		key = append(key, n.free[m].score(r.Class, m, n.mix)+n.mixScore(r, m))
 		if c := slices.Compare(key, topKey); top == nil || c < 0 || c == 0 && m.Name < top.Name {
 			top, topKey = m, key
 		}
@@ -322,7 +323,9 @@ func (n *naiveMatcher) softConstraintScore(r *Request, m *Machine) []float64 {
 			missing++
 		}
 	}
-	if attr := r.Class.Spread; attr != "" {
+	key := []float64{-liked, missing}
+	for _, attr := range n.spreadAttrs(r) {
+		crowd = 0
 		for _, o := range n.Machines {
 			if o.Ad.Eval(attr, nil).String() != m.Ad.Eval(attr, nil).String() {
 				continue
@@ -338,13 +341,48 @@ func (n *naiveMatcher) softConstraintScore(r *Request, m *Machine) []float64 {
 				}
 			}
 			for _, c := range o.Claims {
-				if c.Job == r.Class.Job || c.Job == strings.Replace(r.Class.Job, ".", "[3].", 1) {
+				if r.Class.Job != "" && c.Job == r.Class.Job || c.Job == strings.Replace(r.Class.Job, ".", "[3].", 1) {
 					crowd++
 				}
 			}
 		}
+		key = append(key, crowd)
 	}
-	return []float64{-liked, missing, crowd}
+	return key
+}
+
+// spreadAttrs returns the attributes over which the units of a request are spread.
+func (n *naiveMatcher) spreadAttrs(r *Request) []string {
+	if r.Class.Spread != "" {
+		return []string{r.Class.Spread}
+	}
+	if r.Band.IsProd() {
+		return n.FailureDomains
+	}
+	return nil
+}
+
+// mixScore returns what a machine's score gains where bands are mixed.
+func (n *naiveMatcher) mixScore(r *Request, m *Machine) float64 {
+	if !n.MixBands {
+		return 0
+	}
+	prod := m.prodCPU
+	for _, one := range n.Pending[m.Name] {
+		if !one.MayReclaim {
+			prod += one.Resources.CPU
+		}
+	}
+	for _, g := range n.grants {
+		if g.Machine == m && g.Request.Band.IsProd() {
+			prod += g.Request.Class.Resources.CPU * roost.MilliCPU(g.Units)
+		}
+	}
+	part := prod.Cores() / m.Total.CPU.Cores()
+	if r.Band.IsProd() {
+		return part
+	}
+	return -part
 }
 
 // attribute returns the first of some attributes that an ad has, or true.

@@ -160,6 +160,7 @@ func TestOracle(t *testing.T) {
 		s, matcher := randomCell(t, rng), NewMatcher()
 		matcher.minCandidates = 1
 		s.Score = ScorePolicy(max(0, int(seed%8)-4)) // half of the seeds use the default score
+		s.FailureDomains, s.MixBands = [][]string{nil, nil, {"Rack"}, {"Speed", "Rack"}}[seed%4], seed%3 == 0
 		// with soft limits, quotas are divided in more rounds, which the naive matcher
 		// counts differently
 		if seed%2 == 1 && len(s.Groups) == 0 {

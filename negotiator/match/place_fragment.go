@@ -117,6 +117,9 @@ func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeRe
 		// the less it takes from others, the better
 		return fairshare.CoresWorth(p.Machines[at].Total, p.poolTotal)
 	}
+	if p.Score == LeastLoaded {
+		return p.loadScore(c, at)
+	}
 	if total.GPUs == 0 {
 		return p.Score.scoreWithoutGPUs(c.Resources, free, *total, p.fragmentation.largest)
 	}

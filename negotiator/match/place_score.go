@@ -14,8 +14,7 @@ import (
 // comes before the score in the order (see the package's comment) is unaffected.
 type ScorePolicy uint8
 
-// The scores. Hybrid is the default; the others are for comparison in simulations, and no
-// setting of a cell selects them.
+// The scores. Hybrid is the default; the setting score of a cell selects another.
 const (
 	// stranded or useless resources, and a little best fit: see [balanceScore] and
 	// [fragmentScore]
@@ -25,10 +24,15 @@ const (
 	// fragmentation gradient descent as published (Weng et al., ATC 2023, §4.3): see
 	// [gradientScore]
 	Fragmentation
+	// the machine whose cores are busiest last, as LoadLeveler and NEST choose: see
+	// [negotiationCycle.loadScore]
+	LeastLoaded
 )
 
 // scoreNames returns the names of the scores, in their order.
-func scoreNames() []string { return []string{"hybrid", "best-fit", "worst-fit", "fragmentation"} }
+func scoreNames() []string {
+	return []string{"hybrid", "best-fit", "worst-fit", "fragmentation", "least-loaded"}
+}
 
 func (s ScorePolicy) String() string {
 	if names := scoreNames(); int(s) < len(names) {
@@ -50,7 +54,7 @@ func ParseScore(text string) (ScorePolicy, error) {
 
 // spreadsUnits reports whether placing a unit makes a machine worse for the next one.
 // Then each unit is placed separately.
-func (s ScorePolicy) spreadsUnits() bool { return s == WorstFit }
+func (s ScorePolicy) spreadsUnits() bool { return s == WorstFit || s == LeastLoaded }
 
 // scoreWithoutGPUs scores a unit on a machine without GPUs; lower is better.
 func (s ScorePolicy) scoreWithoutGPUs(unit, free, total, largest roost.Resources) float64 {

@@ -29,6 +29,7 @@ func (c *RequestClass) readSoftConstraints() (err error) {
 		return fmt.Errorf("request: %w", err)
 	}
 	c.Spread, _ = c.Ad.Str(roost.AttrSpread)
+	c.spreadAttrs = [1]string{c.Spread}
 	c.Scatter, _ = c.Ad.Bool(roost.AttrScatter)
 	c.PlacementSetAttr, _ = c.Ad.Str(roost.AttrPlacementSet)
 	if c.Exclusive, _ = c.Ad.Bool(roost.AttrExclusive); c.Exclusive && c.AppClass == gpu.StreamClass {
@@ -110,8 +111,8 @@ func (p *negotiationCycle) softConstraintScore(w *requestState, at int) (far int
 	if len(c.PreferredPackages) > 0 {
 		far |= int64(p.Machines[at].missingPackages(c.PreferredPackages)) << 40
 	}
-	if c.Spread != "" {
-		far |= int64(p.unitsInDomain(w, at))
+	if p.spreadAttrs(w) != nil {
+		far |= p.unitsInDomains(w, at)
 	}
 	return far
 }

@@ -136,9 +136,7 @@ func (p preemptionPlanner) evictFor(w *requestState, at int, victims []int32) {
 	p.poolFree = p.poolFree.Sub(p.takeFreeNow(at, now))
 	p.countPlaced(w, 1)
 	w.unitsLeft--
-	if w.domains != nil {
-		w.domains.units[p.failureDomain(w, at)]++
-	}
+	p.addToDomains(w, at, 1)
 	p.backfill().markTimelineChanged(at)
 	p.result.Grants = append(p.result.Grants, g)
 	if w.unitsLeft == 0 {

@@ -19,7 +19,8 @@ type RequestClass struct {
 	AppClass  gpu.AppClass         // stream if the ad says so, else batch
 	Limits    []roost.LimitRequest // licences that each unit takes, from the ad
 	// the machine attribute over whose values the job is to be spread; "": none
-	Spread    string
+	Spread      string
+	spreadAttrs [1]string // Spread as a list
 	Scatter   bool // each unit of a gang starts on a machine of its own
 	Exclusive bool // a unit takes all of an empty machine: see place_exclusive.go
 	// the machines of a gang must have the same value of this attribute; "": any

@@ -41,6 +41,9 @@ import (
 //	backfill   off|easy|conservative depth=N patience=DURATION
 //	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE
 //	           from=SECONDS until=SECONDS
+//	score      NAME: how machines are chosen that are otherwise equally good
+//	mix        on|off: whether bands are mixed on machines
+//	domains    ATTRIBUTE…: the failure domains of production, the widest first
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N
 //	           gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago)

@@ -42,7 +42,16 @@ type Snapshot struct {
 	Preemption PreemptionPolicy
 	// Score chooses among the machines that are otherwise equally good for a unit.
 	Score ScorePolicy
+	// MixBands places production away from other production, and other bands beside it.
+	MixBands bool
+	// FailureDomains are machine attributes, the widest domain first, over whose values
+	// the units of a production job are spread that names no attribute itself. At most
+	// MaxFailureDomains count.
+	FailureDomains []string
 }
+
+// MaxFailureDomains is how many nested failure domains a cell can have.
+const MaxFailureDomains = 3
 
 // SubmitterShare is what fair share needs to know of a submitter.
 type SubmitterShare struct {
