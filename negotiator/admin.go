@@ -120,6 +120,9 @@ func (a *adminService) changePolicy(ctx context.Context, req *wire.CellRequest) 
 		if refused = l.Check(&c); refused == nil && c.Verb == ledger.VerbSet && !req.GetStrange() {
 			refused = p.checkMachineExists(l, &c)
 		}
+		if refused == nil && c.Verb == ledger.VerbSet {
+			refused = l.CheckOversell(&c, p.Total)
+		}
 	}); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -187,12 +188,35 @@ func (c admissionChecker) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, wh
 			"with band free",
 			roost.Exhausted, who.owner, who.band)
 	}
+	if who.band == roost.BatchBand && l.SettingText(ledger.SettingOverQuota) == ledger.OverQuotaLowers {
+		return nil // its priority is lower instead: see quotaExcess
+	}
 	for _, q := range quotas {
 		if err := overQuotaText(q, who, c.quotaDemand(q, who), more); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxQuotaExcess bounds by how much a priority is lowered. A quota of nothing would lower
+// it without a bound.
+const maxQuotaExcess = 1000
+
+// quotaExcess returns by how much the demand of a submitter in batch exceeds its quotas
+// there, at least 1 and at most maxQuotaExcess.
+func (c admissionChecker) quotaExcess(now time.Time, l *ledger.Ledger, who fairshare.Submitter) float64 {
+	excess := 1.0
+	account := quotaAccount{owner: who.Owner, group: who.Group, band: roost.BatchBand}
+	for _, q := range l.QuotasFor(now, who.Owner, who.Group, roost.BatchBand) {
+		has := c.quotaDemand(q, account)
+		for _, bound := range q.Max.Bounds() {
+			if n := has.amountOf(bound.Name); n > bound.Value {
+				excess = max(excess, float64(n)/float64(max(bound.Value, 1)))
+			}
+		}
+	}
+	return min(excess, maxQuotaExcess)
 }
 
 // quotaDemand returns the demand that counts for a quota now, over all schedds.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
@@ -32,6 +34,11 @@ func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
 	}
 	if c.policy.HasRunLimits {
 		c.countRunning(p)
+	}
+	if c.policy.LowersOverQuota {
+		p.QuotaExcess = func(l *ledger.Ledger, who fairshare.Submitter) float64 {
+			return c.admission().quotaExcess(now, l, who)
+		}
 	}
 	return p
 }

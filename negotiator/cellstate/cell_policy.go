@@ -25,9 +25,11 @@ type CellPolicy struct {
 	Backfill      match.BackfillSettings
 	Reclaim       roost.ReclaimLevel
 
-	Score          match.ScorePolicy
-	MixBands       bool
-	FailureDomains []string
+	Score    match.ScorePolicy
+	MixBands bool
+	// batch jobs beyond a quota are taken, with a lower priority
+	LowersOverQuota bool
+	FailureDomains  []string
 
 	StreamMaxWait time.Duration // how long a stream request may wait without room
 }
@@ -84,6 +86,7 @@ func NewPolicy(l *ledger.Ledger) CellPolicy {
 	p.Reclaim, _ = roost.ParseReclaimLevel(l.SettingText(ledger.SettingReclaim)) // the ledger accepts no other words
 	p.Score, _ = match.ParseScore(l.SettingText(ledger.SettingScore))
 	p.MixBands, p.FailureDomains = l.SettingOn(ledger.SettingMixBands), l.SettingAttributes(ledger.SettingFailureDomains)
+	p.LowersOverQuota = l.SettingText(ledger.SettingOverQuota) == ledger.OverQuotaLowers
 	return p
 }
 

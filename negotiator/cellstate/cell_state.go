@@ -36,6 +36,10 @@ type CellState struct {
 	// bound no plan
 	Prod func() map[Payer]Held
 
+	// by how much the unfinished jobs of a submitter in batch exceed its quotas there; nil:
+	// nobody's priority is lowered for that
+	QuotaExcess func(*ledger.Ledger, fairshare.Submitter) float64
+
 	UsageByClaims func(fairshare.Submitter) roost.Resources // by its claims
 	UsageByGrants map[fairshare.Submitter]roost.Resources   // by pending grants
 	ChargedCores  iter.Seq[fairshare.Submitter]             // submitters with usage
@@ -71,7 +75,7 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 		for who := range p.ChargedCores {
 			if _, known := s.Shares[who]; !known {
 				s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who),
-					Usage: p.UsageByClaims(who)}
+					Usage: p.UsageByClaims(who), OverQuota: p.quotaExcess(l, who)}
 			}
 		}
 	}
@@ -93,7 +97,8 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 			ceiling = max(ceiling, math.SmallestNonzeroFloat64)
 		}
 		s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who),
-			Usage: p.UsageByClaims(who).Add(p.UsageByGrants[who]), Floor: floor, Ceiling: ceiling}
+			Usage: p.UsageByClaims(who).Add(p.UsageByGrants[who]), Floor: floor, Ceiling: ceiling,
+			OverQuota: p.quotaExcess(l, who)}
 	}
 	for _, r := range s.Requests {
 		fillShare(r.Submitter)
@@ -103,6 +108,13 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 			fillShare(who)
 		}
 	}
+}
+
+func (p *CellState) quotaExcess(l *ledger.Ledger, who fairshare.Submitter) float64 {
+	if p.QuotaExcess == nil {
+		return 1
+	}
+	return p.QuotaExcess(l, who)
 }
 
 // guestShares returns what the guests have whose share is bounded, and may have.

@@ -21,7 +21,13 @@ const (
 	SettingScore                   = "score"
 	SettingMixBands                = "mix_bands"
 	SettingFailureDomains          = "failure_domains"
+	SettingOverQuota               = "over_quota"
+	SettingOversellProduction      = "oversell_production"
 )
+
+// OverQuotaLowers is the value of [SettingOverQuota] with which batch jobs beyond a quota
+// are taken, with a lower priority.
+const OverQuotaLowers = "lower"
 
 // SettingInfo is one row of the table of settings.
 type SettingInfo struct {
@@ -87,5 +93,10 @@ func Settings() []SettingInfo {
 		{Name: SettingFailureDomains, Form: FormAttributes,
 			Description: "Machine attributes over whose values the tasks of each job in production and monitoring " +
 				"are spread, the widest first, as in Power,Rack,Machine; empty for none"},
+		{Name: SettingOverQuota, Form: FormChoice, Default: "refuse", Choices: []string{"refuse", OverQuotaLowers},
+			Description: "Whether batch jobs beyond a quota are refused, or taken with a priority that is lower by " +
+				"as much as the quota is exceeded"},
+		{Name: SettingOversellProduction, Form: FormSwitch, Default: "on",
+			Description: "Whether the quotas of production and monitoring may add up to more than the pool has"},
 	}
 }

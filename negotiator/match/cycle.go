@@ -217,7 +217,7 @@ func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 			continue
 		}
 		queues = append(queues, all[len(all)-1:])
-		claimants = append(claimants, w.submitter.waitingSubmitter(w.Submitter))
+		claimants = append(claimants, w.submitter.waitingSubmitter(w.Submitter, w.Band))
 	}
 	p.scratch.turnRequests, p.scratch.queues, p.scratch.claims = all, queues, claimants
 	turns := &p.scratch.fairShareQueue
@@ -237,9 +237,9 @@ func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 	}
 }
 
-// waitingSubmitter returns a submitter's state as [fairshare.TurnQueue] needs it.
-func (a *submitterState) waitingSubmitter(who fairshare.Submitter) fairshare.WaitingSubmitter {
-	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.EffectivePriority, Usage: a.usage,
+// waitingSubmitter returns a submitter's state in a band as [fairshare.TurnQueue] needs it.
+func (a *submitterState) waitingSubmitter(who fairshare.Submitter, band roost.PriorityBand) fairshare.WaitingSubmitter {
+	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.priorityIn(band), Usage: a.usage,
 		Floor: a.Floor, Ceiling: a.Ceiling}
 }
 

@@ -117,6 +117,16 @@ func (a *submitterState) effectivePriority() float64 {
 	return fairshare.LeastPriority * fairshare.DefaultFactor
 }
 
+// priorityIn returns the effective priority in a band, which is above 0. In batch, that of
+// a submitter beyond its quota is worse by as much, so that the product of share and
+// demand is what it would be within the quota.
+func (a *submitterState) priorityIn(band roost.PriorityBand) float64 {
+	if band == roost.BatchBand && a.OverQuota > 1 {
+		return a.effectivePriority() * a.OverQuota
+	}
+	return a.effectivePriority()
+}
+
 // addUsage adds cores to what a submitter and its group use.
 func (a *submitterState) addUsage(cores float64) {
 	a.usage += cores

@@ -66,7 +66,7 @@ func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 		w.unitsAhead, w.higherAhead, w.ownAhead, w.weightAhead = higher+units, higher, units, above+cores
 		// a request that its own limit excludes does not wait for others
 		if w.Explain && w.unitsLeft > 0 && w.waitReason == "" {
-			level := (w.submitter.usage + cores) * w.submitter.effectivePriority()
+			level := (w.submitter.usage + cores) * w.submitter.priorityIn(w.Band)
 			for i := range crowds {
 				if i != mine && crowds[i].units > 0 {
 					n := crowds[i].unitsBefore(level, hasEarlierTurn(&crowds[i], &crowds[mine]))
@@ -80,9 +80,12 @@ func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 	}
 }
 
+// priority returns the submitter's effective priority in the band of the backlog.
+func (c *submitterBacklog) priority() float64 { return c.priorityIn(c.requests[0].Band) }
+
 // hasEarlierTurn reports whether a has its turn before b if both are at the same level.
 func hasEarlierTurn(a, b *submitterBacklog) bool {
-	return cmp.Or(cmp.Compare(a.effectivePriority(), b.effectivePriority()),
+	return cmp.Or(cmp.Compare(a.priority(), b.priority()),
 		a.requests[0].Submitter.Compare(b.requests[0].Submitter)) < 0
 }
 
@@ -94,7 +97,7 @@ func (c *submitterBacklog) unitsBefore(level float64, first bool) int {
 		return c.units
 	}
 	each := c.cores / float64(c.units)
-	steps := (level/c.effectivePriority() - c.usage) / each
+	steps := (level/c.priority() - c.usage) / each
 	whole := math.Round(steps)
 	if math.Abs(steps-whole) > epsilon {
 		whole = math.Ceil(steps)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 )
 
@@ -15,6 +16,10 @@ func (t *waitExplainer) summary(reasons []WaitReason) string {
 	ahead := ""
 	if n := t.request.unitsAhead; n > 0 {
 		ahead = fmt.Sprintf("; %s before it", pluralOf(n, "task goes", "tasks go"))
+	}
+	if w := t.request; w.Band == roost.BatchBand && w.submitter.OverQuota > 1 {
+		ahead += fmt.Sprintf("; the unfinished jobs of %s ask for %.3g times the quota in batch, which lowers their "+
+			"priority by as much", w.Submitter.Owner, w.submitter.OverQuota)
 	}
 	state := t.machineStates()
 	switch {

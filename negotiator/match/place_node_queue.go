@@ -110,7 +110,7 @@ func (p nodeQueuePlanner) queueBand(wants []*requestState, room []int) {
 			continue
 		}
 		queues = append(queues, []*requestState{w})
-		claimants = append(claimants, w.submitter.waitingSubmitter(w.Submitter))
+		claimants = append(claimants, w.submitter.waitingSubmitter(w.Submitter, w.Band))
 	}
 	turns := fairshare.NewTurnQueue(claimants)
 	for {

@@ -153,8 +153,8 @@ func (p preemptionPlanner) evictionReason(w *requestState, m *Machine, victims [
 		if p.preferredByRank(w, m, c) {
 			return p.rankReason(w, m, c)
 		}
-		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.effectivePriority(),
-			c.Submitter.Owner, p.fairShares().submitterState(c.Submitter).effectivePriority())
+		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.priorityIn(w.Band),
+			c.Submitter.Owner, p.fairShares().submitterState(c.Submitter).priorityIn(c.Band))
 	}
 	return fmt.Sprintf("%v comes before %v", w.Band, m.Claims[victims[0]].Band)
 }

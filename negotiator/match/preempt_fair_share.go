@@ -36,7 +36,7 @@ func (p preemptionPlanner) preemptsByFairShare(w *requestState, m *Machine, c *M
 		p.now-c.TaskStarted < int64(f.MinRuntime/time.Second) {
 		return false
 	}
-	mine, theirs := w.submitter.effectivePriority(), p.fairShares().submitterState(c.Submitter).effectivePriority()
+	mine, theirs := w.submitter.priorityIn(w.Band), p.fairShares().submitterState(c.Submitter).priorityIn(c.Band)
 	if theirs < fairShareMargin*mine {
 		return false
 	}

@@ -21,8 +21,8 @@ type RequestClass struct {
 	// the machine attribute over whose values the job is to be spread; "": none
 	Spread      string
 	spreadAttrs [1]string // Spread as a list
-	Scatter   bool // each unit of a gang starts on a machine of its own
-	Exclusive bool // a unit takes all of an empty machine: see place_exclusive.go
+	Scatter     bool      // each unit of a gang starts on a machine of its own
+	Exclusive   bool      // a unit takes all of an empty machine: see place_exclusive.go
 	// the machines of a gang must have the same value of this attribute; "": any
 	// machines, see gang_placement_set.go
 	PlacementSetAttr  string

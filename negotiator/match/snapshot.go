@@ -60,6 +60,9 @@ type SubmitterShare struct {
 	// cores that it gets before others get more than their own floors; 0: no floor
 	Floor   float64
 	Ceiling float64 // cores that it never exceeds; 0: no ceiling
+	// by how much its unfinished jobs in batch exceed its quota there, and its priority
+	// counts as worse there; 0 or 1: they do not
+	OverQuota float64
 }
 
 // RecentStart records that a machine was granted to some units at one time.
