@@ -121,7 +121,7 @@ func (a *adminService) changePolicy(ctx context.Context, req *wire.CellRequest) 
 			refused = p.checkMachineExists(l, &c)
 		}
 		if refused == nil && c.Verb == ledger.VerbSet {
-			refused = l.CheckOversell(&c, p.Total)
+			refused = ledger.CheckOversell(l, &c, p.Total)
 		}
 	}); err != nil {
 		return err

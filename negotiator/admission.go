@@ -203,8 +203,8 @@ func (c admissionChecker) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, wh
 // it without a bound.
 const maxQuotaExcess = 1000
 
-// quotaExcess returns by how much the demand of a submitter in batch exceeds its quotas
-// there, at least 1 and at most maxQuotaExcess.
+// quotaExcess returns by how much a submitter's demand in batch exceeds its quotas. It is
+// at least 1 and at most maxQuotaExcess.
 func (c admissionChecker) quotaExcess(now time.Time, l *ledger.Ledger, who fairshare.Submitter) float64 {
 	excess := 1.0
 	account := quotaAccount{owner: who.Owner, group: who.Group, band: roost.BatchBand}

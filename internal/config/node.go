@@ -95,6 +95,7 @@ type ScheddSettings struct {
 	MaxQueued    int           // the most tasks in the queue, of all users
 	MaxOfUser    int           // the most tasks in the queue, of one user; half of MaxQueued by default
 	Notify       NotifySettings
+	Filter       SubmitFilter
 	SubmitTo     QueueChoice // of jobs that say nothing
 	Flock        []string    // names of the pools whose machines tasks may have, in the order of preference
 	// how long tasks find no room at home before the first of these is asked, and again

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -53,23 +54,8 @@ func (n *Node) fillDefaults(at, host string) {
 		n.Negotiators = advertisedOrDefault(n.Negotiators, g.Listen)
 		setDefaultDuration(&g.Cycle, defaultCycle)
 	}
-	if s := n.Schedd; s != nil {
-		setDefault(&s.Socket, filepath.Join(run, SocketName))
-		if !isLocalAddress(s.Socket) {
-			s.Socket = "unix:" + joinBelow(at, s.Socket)
-		}
-		if s.SocketMode == 0 {
-			s.SocketMode = mode
-		}
-		setDefaultDuration(&s.JobLease, defaultJobLease)
-		setDefaultDuration(&s.KeepCompleted, defaultCompletedRetention)
-		s.Dialect = cmp.Or(s.Dialect, roost.OpenPBS)
-		if s.MaxQueued == 0 {
-			s.MaxQueued = defaultMaxQueued
-		}
-		if s.MaxOfUser == 0 {
-			s.MaxOfUser = max(s.MaxQueued/2, 1)
-		}
+	if n.Schedd != nil {
+		n.Schedd.fillDefaults(at, run, mode)
 	}
 	n.fillCellQueueDefaults()
 	if i := n.Images; i != nil {
@@ -102,6 +88,27 @@ func (n *Node) fillDefaults(at, host string) {
 	n.Owner.File = joinBelow(at, n.Owner.File)
 	if t := n.TLS; t != nil {
 		t.CA, t.Certificate, t.Key = joinBelow(at, t.CA), joinBelow(at, t.Certificate), joinBelow(at, t.Key)
+	}
+}
+
+// fillDefaults fills in what the node file leaves out. A relative socket lies below at.
+func (s *ScheddSettings) fillDefaults(at, run string, mode fs.FileMode) {
+	setDefault(&s.Socket, filepath.Join(run, SocketName))
+	if !isLocalAddress(s.Socket) {
+		s.Socket = "unix:" + joinBelow(at, s.Socket)
+	}
+	if s.SocketMode == 0 {
+		s.SocketMode = mode
+	}
+	setDefaultDuration(&s.JobLease, defaultJobLease)
+	setDefaultDuration(&s.KeepCompleted, defaultCompletedRetention)
+	s.Dialect = cmp.Or(s.Dialect, roost.OpenPBS)
+	s.Filter.fillDefaults()
+	if s.MaxQueued == 0 {
+		s.MaxQueued = defaultMaxQueued
+	}
+	if s.MaxOfUser == 0 {
+		s.MaxOfUser = max(s.MaxQueued/2, 1)
 	}
 }
 

@@ -259,6 +259,9 @@ func (s *blockReader) readSchedd(b *hclsyntax.Block, to *ScheddSettings) {
 		}
 	})
 	d.readDuration("flock_wait", `"1m"`, &to.FlockWait)
+	if b := d.singleBlock("submit_filter"); b != nil {
+		readSubmitFilter(d, b, &to.Filter)
+	}
 	if b := d.singleBlock("notify"); b != nil {
 		d.readNotify(b, &to.Notify)
 	}

@@ -39,27 +39,7 @@ func Write(n *Node) []byte {
 		b.writeDuration("cycle", g.Cycle)
 		b.writeDuration("election", g.Election)
 	}
-	if s := n.Schedd; s != nil {
-		b := w.writeBlock("schedd")
-		b.writeText("socket", s.Socket)
-		if s.SocketMode != 0 {
-			b.writeText("socket_mode", fmt.Sprintf("%04o", s.SocketMode))
-		}
-		b.writeList("listen", s.Listen)
-		b.writeLease(s)
-		b.writeDuration("keep_history", s.KeepHistory)
-		b.writeBool("allow_root", s.AllowRoot)
-		if s.MaxQueued != 0 {
-			b.writeNumber("max_queued", s.MaxQueued)
-		}
-		if s.MaxOfUser != 0 {
-			b.writeNumber("max_queued_of_user", s.MaxOfUser)
-		}
-		b.writeText("dialect", string(s.Dialect))
-		b.writeDuration("keep_completed", s.KeepCompleted)
-		b.writeText("submit_to", string(s.SubmitTo))
-		b.writeNotify(s.Notify)
-	}
+	w.writeSchedd(n.Schedd)
 	w.writeObjectStores(n.ObjectStores)
 	w.writeCellQueue(n.CellQueue)
 	if i := n.Images; i != nil {
@@ -181,6 +161,32 @@ func (w fileWriter) writeSize(name string, b roost.Bytes) {
 			return
 		}
 	}
+}
+
+func (w fileWriter) writeSchedd(s *ScheddSettings) {
+	if s == nil {
+		return
+	}
+	b := w.writeBlock("schedd")
+	b.writeText("socket", s.Socket)
+	if s.SocketMode != 0 {
+		b.writeText("socket_mode", fmt.Sprintf("%04o", s.SocketMode))
+	}
+	b.writeList("listen", s.Listen)
+	b.writeLease(s)
+	b.writeDuration("keep_history", s.KeepHistory)
+	b.writeBool("allow_root", s.AllowRoot)
+	if s.MaxQueued != 0 {
+		b.writeNumber("max_queued", s.MaxQueued)
+	}
+	if s.MaxOfUser != 0 {
+		b.writeNumber("max_queued_of_user", s.MaxOfUser)
+	}
+	b.writeText("dialect", string(s.Dialect))
+	b.writeDuration("keep_completed", s.KeepCompleted)
+	b.writeText("submit_to", string(s.SubmitTo))
+	b.writeNotify(s.Notify)
+	b.writeSubmitFilter(s.Filter)
 }
 
 // writeLease writes how long tasks outlive the schedd's silence, and where they may run.

@@ -103,6 +103,7 @@ func packageOrders() []packageOrder {
 		{"internal/tasktrace", false},
 		{"internal/atomicfile", false},
 		{"internal/boottime", false},
+		{"internal/sitescript", false},
 		{"internal/sendqueue", false},
 		{"internal/balancer", false},
 		{"internal/account", false},
@@ -174,6 +175,7 @@ func packageOrders() []packageOrder {
 
 		{"schedd/codec", true},
 		{"schedd/admission", true},
+		{"schedd/submitfilter", false},
 		{"schedd/journal", false},
 		{"schedd/history", false},
 		{"schedd/feed", false},

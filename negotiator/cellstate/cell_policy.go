@@ -85,7 +85,8 @@ func NewPolicy(l *ledger.Ledger) CellPolicy {
 	}
 	p.Reclaim, _ = roost.ParseReclaimLevel(l.SettingText(ledger.SettingReclaim)) // the ledger accepts no other words
 	p.Score, _ = match.ParseScore(l.SettingText(ledger.SettingScore))
-	p.MixBands, p.FailureDomains = l.SettingOn(ledger.SettingMixBands), l.SettingAttributes(ledger.SettingFailureDomains)
+	p.MixBands = l.SettingOn(ledger.SettingMixBands)
+	p.FailureDomains = l.SettingAttributes(ledger.SettingFailureDomains)
 	p.LowersOverQuota = l.SettingText(ledger.SettingOverQuota) == ledger.OverQuotaLowers
 	return p
 }

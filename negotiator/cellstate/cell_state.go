@@ -36,8 +36,8 @@ type CellState struct {
 	// bound no plan
 	Prod func() map[Payer]Held
 
-	// by how much the unfinished jobs of a submitter in batch exceed its quotas there; nil:
-	// nobody's priority is lowered for that
+	// by how much the unfinished jobs of a submitter in batch exceed its quotas there;
+	// nil: nobody's priority is lowered for that
 	QuotaExcess func(*ledger.Ledger, fairshare.Submitter) float64
 
 	UsageByClaims func(fairshare.Submitter) roost.Resources // by its claims

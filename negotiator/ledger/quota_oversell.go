@@ -14,7 +14,7 @@ import (
 
 // CheckOversell refuses a command that would promise production more than total, the
 // resources of the pool.
-func (l *Ledger) CheckOversell(c *AdminCommand, total roost.Resources) error {
+func CheckOversell(l *Ledger, c *AdminCommand, total roost.Resources) error {
 	if c.Kind != KindQuota || l.SettingOn(SettingOversellProduction) {
 		return nil
 	}
@@ -23,18 +23,19 @@ func (l *Ledger) CheckOversell(c *AdminCommand, total roost.Resources) error {
 		return err
 	}
 	q, ok := o.value.(BandQuota)
-	if !ok || !promisesProduction(q) {
+	if !ok || !sellsProduction(q) {
 		return nil
 	}
 	at := l.clockTime()
 	if q.From.After(at) {
 		at = q.From
 	}
-	if l.isCovered(q, BandQuota{}, at) {
+	sales := quotaSales{l}
+	if sales.isCovered(q, BandQuota{}, at) {
 		return nil
 	}
 	for _, bound := range q.Max.Bounds() {
-		has, sold := totalOf(total, bound.Name), bound.Value+l.soldBeside(q, at, bound.Name)
+		has, sold := totalOf(total, bound.Name), bound.Value+sales.soldBeside(q, at, bound.Name)
 		if bound.Name == "tasks" || sold <= has {
 			continue
 		}
@@ -46,18 +47,21 @@ func (l *Ledger) CheckOversell(c *AdminCommand, total roost.Resources) error {
 	return nil
 }
 
-// promisesProduction reports whether a quota counts as sold: it is of one user or group,
-// in a band that others cannot displace.
-func promisesProduction(q BandQuota) bool {
+// sellsProduction reports whether a quota counts as sold. It is of one user or group, in
+// a band that others cannot displace.
+func sellsProduction(q BandQuota) bool {
 	band, err := roost.ParsePriorityBand(q.Band)
 	return err == nil && band.IsProd() && q.User != EachUser
 }
 
+// quotaSales is a ledger as far as quotas of production are added up.
+type quotaSales struct{ *Ledger }
+
 // soldBeside adds up a dimension of the other quotas that are in force at a time.
-func (l *Ledger) soldBeside(q BandQuota, at time.Time, dimension string) (sum int64) {
-	for other := range objectValues[BandQuota](l, KindQuota) {
+func (l quotaSales) soldBeside(q BandQuota, at time.Time, dimension string) (sum int64) {
+	for other := range objectValues[BandQuota](l.Ledger, KindQuota) {
 		same := other.User == q.User && other.Group == q.Group && other.Band == q.Band
-		if same || !promisesProduction(other) || !other.Contains(at) || l.isCovered(other, q, at) {
+		if same || !sellsProduction(other) || !other.Contains(at) || l.isCovered(other, q, at) {
 			continue
 		}
 		if now, ok := l.quotaInForce(at, other); !ok || now.name() != other.name() {
@@ -72,9 +76,9 @@ func (l *Ledger) soldBeside(q BandQuota, at time.Time, dimension string) (sum in
 	return sum
 }
 
-// isCovered reports whether a quota is of a group that lies in one with a quota of the
-// same band, the new quota included. Then the other bounds it.
-func (l *Ledger) isCovered(other, q BandQuota, at time.Time) bool {
+// isCovered reports whether a group with a quota lies in another with one of the same
+// band. Then the other bounds it. The new quota q counts.
+func (l quotaSales) isCovered(other, q BandQuota, at time.Time) bool {
 	if groupLiesIn(other.Group, q.Group) && other.Band == q.Band {
 		return true
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestOversell checks which quotas of production a pool of 100 cores and 8 GPUs may
-// promise beside those that are set.
+// TestOversell checks which quotas a pool of 100 cores and 8 GPUs may sell beside those
+// that are set.
 func TestOversell(t *testing.T) {
 	quota := func(who, band, most string) string {
 		kind, name, _ := strings.Cut(who, " ")
@@ -30,7 +30,7 @@ func TestOversell(t *testing.T) {
 	}
 	l.Apply(&LogEntry{At: now.UnixNano(), Lead: "c1"})
 	total := roost.Resources{CPU: 100_000, GPUs: 8}
-	if err := l.CheckOversell(set(l, KindQuota, quota("user ann", "production", `"cpus": 900`)), total); err != nil {
+	if err := CheckOversell(l, set(l, KindQuota, quota("user ann", "production", `"cpus": 900`)), total); err != nil {
 		t.Errorf("with the default everything may be sold: %v", err)
 	}
 	apply(KindSetting, `{"name": "oversell_production", "value": "off"}`)
@@ -56,7 +56,7 @@ func TestOversell(t *testing.T) {
 		{"batch", quota("user carl", "batch", `"cpus": 1000`), ""},
 		{"what each may have", quota("user each", "production", `"cpus": 1000`), ""},
 	} {
-		err := l.CheckOversell(set(l, KindQuota, test.text), total)
+		err := CheckOversell(l, set(l, KindQuota, test.text), total)
 		if test.want == "" && err != nil || test.want != "" && !strings.Contains(fmt.Sprint(err), test.want) {
 			t.Errorf("%s: got %v, want %q", test.what, err, test.want)
 		}

@@ -121,8 +121,8 @@ func checkAttributes(text string) error {
 	for _, name := range names {
 		switch folded := strings.ToLower(name); {
 		case !attributeName.MatchString(name):
-			return fmt.Errorf("%q is not the name of an attribute: write names with commas between them, as in Power,Rack",
-				name)
+			return fmt.Errorf("%q is not the name of an attribute: write names with commas between them, "+
+				"as in Power,Rack", name)
 		case seen[folded]:
 			return fmt.Errorf("%q is named twice", name)
 		default:

@@ -156,7 +156,7 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	p.fairShares().sumGroupUsage()
 	slices.SortFunc(p.requests, compareTurns)
 	p.makeMix()
-	p.countPendingMix()
+	p.siteScores().countPendingMix()
 	return p
 }
 
@@ -237,7 +237,8 @@ func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 	}
 }
 
-// waitingSubmitter returns a submitter's state in a band as [fairshare.TurnQueue] needs it.
+// waitingSubmitter returns a submitter's state in a band as [fairshare.TurnQueue] needs
+// it.
 func (a *submitterState) waitingSubmitter(who fairshare.Submitter, band roost.PriorityBand) fairshare.WaitingSubmitter {
 	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.priorityIn(band), Usage: a.usage,
 		Floor: a.Floor, Ceiling: a.Ceiling}
@@ -328,7 +329,7 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 	p.backfill().consumeReservation(w, at, n)
 	w.unitsLeft -= n
 	p.addToDomains(w, at, n)
-	p.countMix(w, at, n)
+	p.siteScores().countMix(w, at, n)
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
 	m := p.Machines[at]

@@ -117,8 +117,8 @@ func (a *submitterState) effectivePriority() float64 {
 	return fairshare.LeastPriority * fairshare.DefaultFactor
 }
 
-// priorityIn returns the effective priority in a band, which is above 0. In batch, that of
-// a submitter beyond its quota is worse by as much, so that the product of share and
+// priorityIn returns the effective priority in a band, which is above 0. In batch, that
+// of a submitter beyond its quota is worse by as much, so that the product of share and
 // demand is what it would be within the quota.
 func (a *submitterState) priorityIn(band roost.PriorityBand) float64 {
 	if band == roost.BatchBand && a.OverQuota > 1 {

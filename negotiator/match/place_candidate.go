@@ -220,8 +220,8 @@ func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCan
 		w.excludedOtherwise = true
 		return c, false
 	}
-	return placementCandidate{rank: rank, softScore: p.softConstraintScore(w, at), score: badness + p.mixScore(w, at),
-		machine: int32(at), version: p.versions[at]}, true
+	return placementCandidate{rank: rank, softScore: p.softConstraintScore(w, at),
+		score: badness + p.siteScores().mixScore(w, at), machine: int32(at), version: p.versions[at]}, true
 }
 
 // balanceScore scores a unit on a machine without GPUs; lower is better. It is a sum of

@@ -118,7 +118,7 @@ func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeRe
 		return fairshare.CoresWorth(p.Machines[at].Total, p.poolTotal)
 	}
 	if p.Score == LeastLoaded {
-		return p.loadScore(c, at)
+		return p.siteScores().loadScore(c, at)
 	}
 	if total.GPUs == 0 {
 		return p.Score.scoreWithoutGPUs(c.Resources, free, *total, p.fragmentation.largest)

@@ -5,11 +5,16 @@ import "github.com/roost-batch/roost"
 // What a site may add to the score: the load of the machines, and that production and
 // other tasks share machines.
 
+// siteScorer is a cycle as far as it scores machines by the policies of a site.
+type siteScorer struct{ *negotiationCycle }
+
+func (p *negotiationCycle) siteScores() siteScorer { return siteScorer{p} }
+
 // loadScore returns the score of [LeastLoaded]: which part of the machine's cores would
 // be busy with the unit. A new task shows in the load average only minutes later, so what
 // was granted since the ad counts in full. A machine whose ad names no load counts as
 // busy as its claims could make it.
-func (p *negotiationCycle) loadScore(c *RequestClass, at int) float64 {
+func (p siteScorer) loadScore(c *RequestClass, at int) float64 {
 	m, total := p.Machines[at], p.machineTotals[at]
 	granted := max(m.Free.CPU-p.free[at].CPU, 0) + max(m.streamFree-p.streamFree[at], 0)
 	busy := (granted + c.Resources.CPU).Cores() + float64(m.load)
@@ -23,10 +28,10 @@ func (p *negotiationCycle) loadScore(c *RequestClass, at int) float64 {
 // cell mixes bands.
 type bandMix map[int]roost.MilliCPU
 
-// mixScore returns what is added to the score of a unit where the cell mixes bands (Borg
-// §3.2): the part of the machine's cores that production has there. Production avoids such
+// mixScore returns what is added to a score where the cell mixes bands (Borg §3.2). It is
+// the part of the machine's cores that production has there. Production avoids such
 // machines and other bands prefer them. So its peaks find cores that batch can yield.
-func (p *negotiationCycle) mixScore(w *requestState, at int) float64 {
+func (p siteScorer) mixScore(w *requestState, at int) float64 {
 	if p.bandMix == nil {
 		return 0
 	}
@@ -38,14 +43,14 @@ func (p *negotiationCycle) mixScore(w *requestState, at int) float64 {
 }
 
 // countMix counts units of a request that were placed on a machine.
-func (p *negotiationCycle) countMix(w *requestState, at, n int) {
+func (p siteScorer) countMix(w *requestState, at, n int) {
 	if p.bandMix != nil && w.Band.IsProd() {
 		p.bandMix[at] += w.Class.Resources.CPU * roost.MilliCPU(n)
 	}
 }
 
 // countPendingMix counts the grants of production that the machines' ads do not show yet.
-func (p *negotiationCycle) countPendingMix() {
+func (p siteScorer) countPendingMix() {
 	p.bandMix = nil
 	if !p.MixBands {
 		return

@@ -25,7 +25,7 @@ const (
 	// [gradientScore]
 	Fragmentation
 	// the machine whose cores are busiest last, as LoadLeveler and NEST choose: see
-	// [negotiationCycle.loadScore]
+	// [siteScorer.loadScore]
 	LeastLoaded
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// spreadDomains counts the units of a job by failure domain, for each attribute over which
-// it is spread, the widest first. Machines with the same value of an attribute, which may
-// be a rack or a power circuit, fail together. Machines without the attribute are one
-// domain.
+// spreadDomains counts the units of a job by failure domain, for each attribute over
+// which it is spread. The widest comes first. Machines with the same value of an
+// attribute, which may be a rack or a power circuit, fail together. Machines without the
+// attribute are one domain.
 type spreadDomains []domainLevel
 
 type domainLevel struct {
@@ -18,8 +18,8 @@ type domainLevel struct {
 	units    []int32 // by domain
 }
 
-// spreadAttrs returns the attributes over which the units of a request are spread, the
-// widest first: that of its job, or those of the cell for production; nil for none.
+// spreadAttrs returns the attributes over which a request is spread, the widest first. It
+// is that of its job, or those of the cell for production; nil for none.
 func (p *negotiationCycle) spreadAttrs(w *requestState) []string {
 	switch {
 	case w.Class.Spread != "":
@@ -33,8 +33,8 @@ func (p *negotiationCycle) spreadAttrs(w *requestState) []string {
 // domainBits is how many bits of a soft score the units in one failure domain have.
 const domainBits = 39 / MaxFailureDomains
 
-// unitsInDomains returns how many units of the job the failure domains of a machine have,
-// those of wider domains in higher bits.
+// unitsInDomains returns how many units of the job a machine's failure domains have.
+// Those of wider domains are in higher bits.
 func (p *negotiationCycle) unitsInDomains(w *requestState, at int) (far int64) {
 	if w.domains == nil {
 		p.countByDomain(w)

@@ -64,6 +64,9 @@ func (s *Service) splitAct(req *wire.ActRequest, who queue.CallerIdentity) (node
 func (s *Service) ActOnJobs(ctx context.Context, req *wire.ActRequest,
 	who queue.CallerIdentity) (*wire.ActReply, error) {
 	reply := &wire.ActReply{}
+	if refused, err := filterAlterations(ctx, s, req, who); err != nil || refused != nil {
+		return &wire.ActReply{Results: refused}, err
+	}
 	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)
 	if err != nil || refusal != nil {
 		return &wire.ActReply{Results: []*wire.ActReply_Result{refusal}}, err

@@ -20,6 +20,7 @@ import (
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/peers"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/submitfilter"
 	"github.com/roost-batch/roost/schedd/transfer"
 	"github.com/roost-batch/roost/schedd/usagewindow"
 )
@@ -153,7 +154,8 @@ type Service struct {
 	shells               atomic.Int32 // open through this schedd
 	interactiveTerminals atomic.Int32 // of interactive jobs
 	accountantAddress    func() string
-	issuer               *loginIssuer // nil without logins
+	issuer               *loginIssuer         // nil without logins
+	filter               *submitfilter.Filter // of the site; nil: none
 	spentBudgets         *atomic.Pointer[admission.SpentBudgets]
 }
 
@@ -172,6 +174,7 @@ func New(c Config) *Service {
 		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
 		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
+		filter: submitfilter.New(c.Node.Name, submitFilterOf(c.Node), c.Log),
 	}
 	s.blobCalls = &blobCalls{server: transfer.NewBlobServer(c.Node, c.Identity)}
 	s.caller = func(ctx context.Context) (queue.CallerIdentity, error) {

@@ -76,6 +76,9 @@ func submitAs(ctx context.Context, s *Service, key string, specs []queue.SubmitS
 		return nil, err
 	}
 	all := withFlowJobs(specs)
+	if err := filterSubmission(ctx, s, who, key, all); err != nil {
+		return nil, err
+	}
 	if who.Origin == "" { // the submit node has done so for its users
 		if who, err = s.resolveUnixGroup(who, all); err != nil {
 			return nil, err

@@ -50,6 +50,24 @@ var fixedAttrs = []string{
 	roost.AttrAlloc, roost.AttrInAlloc, roost.AttrAllocPlace,
 }
 
+func isFixedAttr(name string) bool {
+	return slices.ContainsFunc(fixedAttrs, func(f string) bool { return strings.EqualFold(f, name) })
+}
+
+// FixedAttr returns an attribute of some changes that says what a job is. It cannot be
+// changed. Empty: there is none.
+func FixedAttr(changes *classad.Ad) string {
+	for _, name := range changes.Names() {
+		if isFixedAttr(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// ApplyChanges puts changes into an ad; undefined takes an attribute away.
+func ApplyChanges(ad, changes *classad.Ad) { jobad.ApplyChanges(ad, changes) }
+
 // alterableAttrs are the attributes that can be changed while a job runs. They are what
 // the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
@@ -86,7 +104,7 @@ func (q taskDecisions) AlterJob(now time.Time, who CallerIdentity, t TaskSelecto
 		if leaves && name == roost.AttrInAlloc {
 			continue
 		}
-		if slices.ContainsFunc(fixedAttrs, func(f string) bool { return strings.EqualFold(f, name) }) {
+		if isFixedAttr(name) {
 			return nil, fmt.Errorf("attribute %s: %w: it says what the job is, and cannot be changed", name,
 				roost.Invalid)
 		}

@@ -176,6 +176,26 @@ func (q *jobTable) SubmitSpec(seq uint64) (jobad.SubmitSpec, bool) {
 	return jobad.SubmitSpec{Ad: parsedAd(j), Count: len(j.state), Columns: j.submission.columns}, true
 }
 
+// AlteredSpec returns what a job would become by an event, and what of its ad changes. It
+// is false for an event that alters no job.
+func AlteredSpec(q *Queue, e eventlog.JobEvent) (after, changes jobad.SubmitSpec, ok bool) {
+	if after, ok = q.SubmitSpec(e.Job); !ok || e.Submission == nil {
+		return after, changes, false
+	}
+	ad, err := classad.Parse(e.Submission.Ad)
+	if err != nil {
+		return after, changes, false
+	}
+	before := after.Ad
+	after.Ad, changes.Ad = before.Copy(), ad
+	jobad.ApplyChanges(after.Ad, ad)
+	changes.Ad.Delete(roost.AttrAlterations)
+	if e.Submission.Count > 0 {
+		after.Count, after.Columns = e.Submission.Count, e.Submission.Columns
+	}
+	return after, changes, true
+}
+
 // SubmitGID is the gid that a job was submitted with.
 func (q *jobTable) SubmitGID(seq uint64) uint32 {
 	if j := q.jobs[seq]; j != nil {

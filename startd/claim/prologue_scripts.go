@@ -1,22 +1,17 @@
 package claim
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -150,7 +145,7 @@ func (h siteScripts) startEpilogue(a *Attempt) bool {
 	}
 	environment := append(h.scriptEnvironment(a), "ROOST_EXIT_CODE="+strconv.Itoa(int(x.GetCode())),
 		"ROOST_EXIT_SIGNAL="+strconv.Itoa(int(x.GetSignal())),
-		"ROOST_EXIT_REASON="+oneLine(x.GetReason()))
+		"ROOST_EXIT_REASON="+sitescript.OneLine(x.GetReason()))
 	go func() {
 		if s.prologueDone != nil {
 			<-s.prologueDone
@@ -197,73 +192,19 @@ const maxScriptText = 4 << 10
 // Then it and all that it has started are killed. What it prints is in the error, or
 // else in the log.
 func (m *Machine) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
-	if err := untrustedReason(path); err != nil {
-		return -1, err
-	}
-	var text limitedBuffer
-	cmd := exec.CommandContext(ctx, path, arguments...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment, &text, &text
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // what it left behind may hold its output
-	err = cmd.Run()
-	output := oneLine(strings.TrimSpace(text.String()))
+	out, err := sitescript.Run(ctx, sitescript.Script{Path: path, Arguments: arguments, Environment: environment,
+		MaxOutput: maxScriptText, Merged: true})
+	output := sitescript.OneLine(strings.TrimSpace(string(out.Text)))
 	switch {
 	case err == nil:
 		m.log.Info("a script of the machine was run", "script", path, "job", arguments[0], "said", output)
 		return 0, nil
-	case errors.Is(err, exec.ErrWaitDelay):
-		return 0, nil
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s was not done in %v", path, m.config.Scripts.Within)
 	}
+	code = sitescript.ExitCode(err)
 	if output != "" {
 		err = fmt.Errorf("%w: %s", err, output)
 	}
-	return cmd.ProcessState.ExitCode(), err
-}
-
-// oneLine is text that can stand in a line of a log and in a variable.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
-// limitedBuffer keeps the beginning of what is written.
-type limitedBuffer struct{ bytes.Buffer }
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(maxScriptText-b.Len(), 0))])
-	return len(p), nil
-}
-
-// untrustedReason says why a script must not be run with our rights. Somebody else than
-// root and us could have written it, or put another one in its place.
-func untrustedReason(path string) error {
-	for at := path; ; at = filepath.Dir(at) {
-		info, err := os.Lstat(at)
-		if err != nil {
-			return fmt.Errorf("%w: %w", roost.BadConfig, err)
-		}
-		owner := info.Sys().(*syscall.Stat_t).Uid
-		open := info.Mode().Perm()&0o022 != 0
-		switch {
-		case owner != 0 && int(owner) != os.Geteuid():
-			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at,
-				roost.PermissionDenied, owner)
-		case at == path && !info.Mode().IsRegular():
-			return fmt.Errorf("%s: %w: it is no regular file", at, roost.BadConfig)
-		case at == path && info.Mode()&0o111 == 0:
-			return fmt.Errorf("%s: %w: it cannot be executed: %w", at, roost.BadConfig, fs.ErrPermission)
-		case open && (at == path || info.Mode()&fs.ModeSticky == 0):
-			return fmt.Errorf("%s: %w: others may write there", at, roost.PermissionDenied)
-		}
-		if at == "/" {
-			return nil
-		}
-	}
+	return code, err
 }

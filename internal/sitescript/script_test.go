@@ -1,4 +1,4 @@
-package claim
+package sitescript
 
 import (
 	"os"
@@ -14,7 +14,7 @@ func TestTrusted(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := untrustedReason(path); err != nil {
+	if err := UntrustedReason(path); err != nil {
 		t.Errorf("own: %v", err)
 	}
 	link := filepath.Join(dir, "link")
@@ -31,7 +31,7 @@ func TestTrusted(t *testing.T) {
 	} {
 		os.Chmod(path, test.file)
 		os.Chmod(dir, test.dir)
-		if err := untrustedReason(test.path); err == nil || !strings.Contains(err.Error(), test.says) {
+		if err := UntrustedReason(test.path); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s %v %v: got %v, want %q", test.path, test.file, test.dir, err, test.says)
 		}
 	}

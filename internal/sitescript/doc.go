@@ -1,0 +1,5 @@
+// Package sitescript runs the programs that a site writes for its daemons: prologues and
+// epilogues of machines, and filters of submissions. Each has an environment of its own,
+// a bounded time, and output of which a bounded part is retained. A program that somebody
+// else than root and the daemon's own user could have written is not run.
+package sitescript

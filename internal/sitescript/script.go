@@ -1,0 +1,132 @@
+package sitescript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Script is one call of a program.
+type Script struct {
+	Path        string   // absolute
+	Arguments   []string // without the name of the program
+	Environment []string // all of it
+	Input       []byte   // its standard input
+	// whose rights it has; nil: those of the daemon
+	Credential *syscall.Credential
+	MaxOutput  int // bytes that are retained of each output; what is beyond is dropped
+	// its standard error goes where its standard output goes, in the order of writing
+	Merged bool
+}
+
+// Output is what a program has printed.
+type Output struct {
+	Text      []byte // its standard output
+	Errors    []byte // its standard error, unless merged
+	Truncated bool   // it printed more than is retained
+}
+
+// Run runs a script until it ends, or until the context does. Then it and all that it has
+// started in its session are killed. An exit status other than 0 is an *exec.ExitError;
+// what it left behind that holds its output is no error.
+func Run(ctx context.Context, s Script) (Output, error) {
+	if err := UntrustedReason(s.Path); err != nil {
+		return Output{}, err
+	}
+	out, errs := &boundedBuffer{most: s.MaxOutput}, &boundedBuffer{most: s.MaxOutput}
+	cmd := exec.CommandContext(ctx, s.Path, s.Arguments...)
+	cmd.Dir, cmd.Env, cmd.Stdin = "/", s.Environment, bytes.NewReader(s.Input)
+	cmd.Stdout, cmd.Stderr = out, errs
+	if s.Merged {
+		cmd.Stderr = out // one writer for both, so that lines do not mix
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.Credential}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	case errors.Is(err, exec.ErrWaitDelay), err != nil && !errors.As(err, &exit) && cmd.ProcessState != nil &&
+		cmd.ProcessState.Success(): // it left a process behind, or did not read all of its input
+		err = nil
+	}
+	return Output{Text: out.text, Errors: errs.text, Truncated: out.dropped || errs.dropped}, err
+}
+
+// ExitCode returns the exit status in an error of [Run]. It is 0 for no error, and -1 for
+// another one or a signal.
+func ExitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// OneLine returns text that can stand in a line of a log and in a variable.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// boundedBuffer retains the beginning of what is written. It is no bytes.Buffer, whose
+// ReadFrom would read without a bound.
+type boundedBuffer struct {
+	text    []byte
+	most    int
+	dropped bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	room := max(b.most-len(b.text), 0)
+	b.dropped = b.dropped || len(p) > room
+	b.text = append(b.text, p[:min(len(p), room)]...)
+	return len(p), nil
+}
+
+// UntrustedReason returns why a script must not be run with a daemon's rights, nil if it
+// may. Somebody else than root and the daemon's user could have written it, or put
+// another one in its place.
+func UntrustedReason(path string) error {
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil {
+			return fmt.Errorf("%w: %w", roost.BadConfig, err)
+		}
+		owner := info.Sys().(*syscall.Stat_t).Uid
+		open := info.Mode().Perm()&0o022 != 0
+		switch {
+		case owner != 0 && int(owner) != os.Geteuid():
+			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at,
+				roost.PermissionDenied, owner)
+		case at == path && !info.Mode().IsRegular():
+			return fmt.Errorf("%s: %w: it is no regular file", at, roost.BadConfig)
+		case at == path && info.Mode()&0o111 == 0:
+			return fmt.Errorf("%s: %w: it cannot be executed: %w", at, roost.BadConfig, fs.ErrPermission)
+		case open && (at == path || info.Mode()&fs.ModeSticky == 0):
+			return fmt.Errorf("%s: %w: others may write there", at, roost.PermissionDenied)
+		}
+		if at == "/" {
+			return nil
+		}
+	}
+}
