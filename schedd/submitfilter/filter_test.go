@@ -62,10 +62,10 @@ func TestAnswers(t *testing.T) {
 		{"changes", `cat >/dev/null; echo '{"version":1,"message":"x","jobs":[{"index":1,"changes":` +
 			`{"JobPrio":null,"Requirements":"\/Expr(TARGET.Site == \"lab\")\/"}},` +
 			`{"index":1,"changes":{"Band":"free"}}]}'`,
-			`{"index":1,"changes":{"Band":"free"}}]}'`,
 			nil, `[ Cmd = "/bin/true"; Rank = TARGET.Speed ] ` +
 				`[ Band = "free"; Cmd = "/bin/sleep"; Requirements = TARGET.Site == "lab" ]`},
-		{"refusal on standard error", "echo no >&2; echo yes; exit 1", roost.PermissionDenied, "n1: permission denied: no"},
+		{"refusal on standard error", "echo no >&2; echo yes; exit 1", roost.PermissionDenied,
+			"n1: permission denied: no"},
 		{"refusal on standard output", "printf 'not\\nhere'; exit 1", roost.PermissionDenied, "not here"},
 		{"refusal without a word", "exit 1", roost.PermissionDenied, "it gives no reason"},
 		{"another status", "echo broken >&2; exit 2", roost.Unavailable, "exit status 2: broken"},
