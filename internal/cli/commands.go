@@ -67,6 +67,8 @@ func entries() []frame.CommandEntry {
 		nodeEntry("up", frame.GroupPool, "run a whole pool on this machine"),
 		nodeEntry("master", frame.GroupPool, "run the daemons that a node file names"),
 		nodeEntry("config", frame.GroupPool, "check node files before daemons read them"),
+		nodeEntry("reload", frame.GroupPool, "make the daemons of this machine read their settings again"),
+		nodeEntry("log-level", frame.GroupPool, "change what daemons of this machine log, for a time"),
 		nodeEntry("pki", frame.GroupPool, "make the certificates by which nodes know each other"),
 		nodeEntry("init", frame.GroupPool, "begin a pool on this machine"),
 		nodeEntry("token", frame.GroupPool, "let another machine into the pool"),

@@ -17,14 +17,20 @@ import (
 const ReadyFD = "ROOST_READY_FD"
 
 // Logger returns the logger of a daemon, with one line a record on standard error. Log
-// records of the packages below, such as refused connections, go there, too.
+// records of the packages below, such as refused connections, go there, too. Its level
+// follows the file that LogLevelsVariable names, if there is one.
 func Logger(name string) *slog.Logger {
-	level := slog.LevelInfo
+	usual, level := slog.LevelInfo, new(slog.LevelVar)
 	if os.Getenv("ROOST_DEBUG") != "" {
-		level = slog.LevelDebug
+		usual = slog.LevelDebug
 	}
+	level.Set(usual)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("daemon", name)
 	slog.SetDefault(log)
+	if path := os.Getenv(LogLevelsVariable); path != "" {
+		s := &levelSwitch{daemon: name, path: path, usual: usual, level: level, log: log}
+		s.follow()
+	}
 	return log
 }
 

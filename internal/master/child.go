@@ -39,6 +39,8 @@ type childProcess struct {
 	backoff      restartBackoff
 	servedOnce   bool // it has served at least once
 	restarts     int
+	stopBy       time.Time // in phase Stopping of a reload: when to kill it
+	removed      bool      // the node file names it no more
 	lastExit     string
 	drained      chan struct{} // closed when all output of the process is in the log
 }

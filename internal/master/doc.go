@@ -11,6 +11,7 @@
 //	                                Resting ◀─────────────────────┘
 //
 //	any of them ── the master is stopping ──▶ Stopping ── reaped ──▶ Gone
+//	            ── the master reloads ──────▶ Stopping ── reaped ──▶ Resting, or Gone
 //
 // A daemon never outlives its master: the kernel kills it with SIGKILL when the master
 // dies (prctl(2), PR_SET_PDEATHSIG), so that a new master never meets unknown daemons.

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
@@ -36,12 +38,20 @@ func playRole(args []string) error {
 	defer cancel()
 	ready := func() { fmt.Println("ready") }
 	switch args[0] {
-	case "run", "strict":
+	case "run", "strict", "impatient":
 		node, err := config.Load(args[1])
 		if err != nil {
 			return err
 		}
-		return Run(ctx, node, RunOptions{Ready: ready, Strict: args[0] == "strict"})
+		opt := RunOptions{Ready: ready, Strict: args[0] == "strict"}
+		if args[0] == "impatient" {
+			opt.StopTimeout = time.Second
+		}
+		err = Run(ctx, node, opt)
+		if errors.Is(err, ErrReplaced) {
+			return syscall.Exec(os.Args[0], os.Args, os.Environ())
+		}
+		return err
 	case "up":
 		return Up(ctx, UpOptions{Dir: args[1], Nodes: 2, CPUs: 8000, Stdout: os.Stdout})
 	}

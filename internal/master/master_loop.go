@@ -33,6 +33,10 @@ type nodeMaster struct {
 	killAt    time.Time // stopping: when the daemons of this stage are killed
 	err       error     // why it stops, if it was not requested
 	lastSaved NodeState // the last state written to disk
+
+	programs  []programFile // of the daemons, when the master was started
+	reloads   ReloadState   // the last reload
+	replacing bool          // all daemons stop, so that the master can be replaced
 }
 
 // childEvent is an event of one process of a child. The process serves, or it has died
@@ -44,14 +48,19 @@ type childEvent struct {
 }
 
 // loop owns the state. It returns when everything has stopped.
-func (m *nodeMaster) loop(ctx context.Context, chld <-chan os.Signal) error {
+func (m *nodeMaster) loop(ctx context.Context, chld, hup <-chan os.Signal) error {
 	m.stage, m.startedAt = -1, time.Now()
 	asked := ctx.Done()
 	var again chan os.Signal
 	for {
 		m.startDue()
 		m.advanceStage()
+		m.killLate(time.Now())
 		m.saveState()
+		if m.isReplaceable() {
+			m.log.Info("the master is replaced")
+			return ErrReplaced
+		}
 		if m.stage >= len(stopOrder()) {
 			m.cleanUp()
 			return m.err
@@ -70,6 +79,8 @@ func (m *nodeMaster) loop(ctx context.Context, chld <-chan os.Signal) error {
 			m.opt.StopTimeout = 0
 		case <-chld:
 			m.reap()
+		case <-hup:
+			m.reload(time.Now())
 		case e := <-m.events:
 			m.apply(e)
 		case <-timer.C:
@@ -89,6 +100,8 @@ func (m *nodeMaster) timeToNext() time.Duration {
 	for _, c := range m.children {
 		if c.phase == backingOff {
 			earlier(c.restartAt)
+		} else if c.phase == stopping && m.stage < 0 {
+			earlier(c.stopBy)
 		}
 	}
 	if m.stage >= 0 {
@@ -104,7 +117,7 @@ func (m *nodeMaster) startDue() {
 	for _, c := range m.children {
 		now := time.Now()
 		switch {
-		case m.stage >= 0:
+		case m.stage >= 0, m.replacing:
 			return
 		case c.phase == waiting && m.allServed(c.needs), c.phase == backingOff && !now.Before(c.restartAt):
 			m.start(c, now)
@@ -208,6 +221,9 @@ func (m *nodeMaster) apply(e childEvent) {
 // recordDeath records a death and decides what follows from it.
 func (m *nodeMaster) recordDeath(c *childProcess, served time.Duration, how string, kind roost.ErrorKind) {
 	c.lastExit = how
+	if m.onStoppedForReload(c) {
+		return
+	}
 	if m.stage >= 0 {
 		c.phase = exited
 		return
@@ -243,9 +259,13 @@ func (m *nodeMaster) fail(err error) {
 // saveState updates the state file. The file is for users and tests; a failure to write
 // it stops nothing.
 func (m *nodeMaster) saveState() {
-	s := NodeState{PID: os.Getpid(), Node: m.node.Name, Config: m.node.File, Ready: m.ready}
+	s := NodeState{PID: os.Getpid(), Node: m.node.Name, Config: m.node.File, Ready: m.ready, CanReload: true}
 	for _, c := range m.children {
 		s.Daemons = append(s.Daemons, c.process())
+	}
+	if m.reloads.Count > 0 {
+		last := m.reloads
+		s.Reload = &last
 	}
 	if s.equal(&m.lastSaved) {
 		return

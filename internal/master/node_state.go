@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type NodeState struct {
 	Config  string        `json:"config"` // path of the node file
 	Ready   bool          `json:"ready"`  // every daemon has served at least once
 	Daemons []DaemonState `json:"daemons"`
+
+	CanReload bool         `json:"can_reload"`       // the master knows RequestReload
+	Reload    *ReloadState `json:"reload,omitempty"` // the last one; nil: there was none
 }
 
 // DaemonState is one daemon in a NodeState.
@@ -100,5 +104,6 @@ func takeLock(dir string) (*os.File, error) {
 }
 
 func (s *NodeState) equal(t *NodeState) bool {
-	return s.PID == t.PID && s.Ready == t.Ready && slices.Equal(s.Daemons, t.Daemons)
+	return s.PID == t.PID && s.Ready == t.Ready && slices.Equal(s.Daemons, t.Daemons) &&
+		reflect.DeepEqual(s.Reload, t.Reload)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/identity/caclient"
 )
 
@@ -44,6 +45,9 @@ const (
 // and names it. Run reaps all children of its process: call it from a process that has no
 // others.
 //
+// SIGHUP, or RequestReload, makes it reload its node file. If it has to be replaced for
+// that, the error is ErrReplaced, and the caller executes the same program.
+//
 // While it stops, a second SIGINT or SIGTERM kills the remaining daemons at once.
 func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	lock, err := prepareDirs(node, 0o711, 0o750)
@@ -57,6 +61,14 @@ func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
 // prepareDirs creates the directories that daemons expect and takes the lock of the
 // node's directory.
 func prepareDirs(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
+	if err := makeDirs(n, mode, logMode); err != nil {
+		return nil, err
+	}
+	return takeLock(n.Dir)
+}
+
+// makeDirs creates the directories, and the file of log levels, which daemons watch.
+func makeDirs(n *config.Node, mode, logMode os.FileMode) error {
 	dirs := []struct {
 		path string
 		mode os.FileMode
@@ -69,10 +81,14 @@ func prepareDirs(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	}
 	for _, d := range dirs {
 		if err := os.MkdirAll(d.path, d.mode); err != nil {
-			return nil, fmt.Errorf("directory %s: %w: %w", d.path, roost.NoOutput, err)
+			return fmt.Errorf("directory %s: %w: %w", d.path, roost.NoOutput, err)
 		}
 	}
-	return takeLock(n.Dir)
+	levels, err := os.OpenFile(daemon.LogLevelsPath(n.RunDir()), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("file of log levels: %w: %w", roost.NoOutput, err)
+	}
+	return levels.Close()
 }
 
 func run(ctx context.Context, node *config.Node, opt RunOptions) error {
@@ -93,8 +109,9 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
 	m := &nodeMaster{
-		node: node, opt: opt, children: childrenOf(node), spawner: newSpawner(),
-		events: make(chan childEvent), loopDone: make(chan struct{}),
+		node: node, opt: opt, children: childrenOf(node), programs: programFiles(opt.Program),
+		spawner: newSpawner(daemon.LogLevelsVariable + "=" + daemon.LogLevelsPath(node.RunDir())),
+		events:  make(chan childEvent), loopDone: make(chan struct{}),
 		log: slog.New(slog.NewTextHandler(opt.Log, nil)).With("daemon", "master"),
 	}
 	defer m.releaseAll()
@@ -109,10 +126,19 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	chld := make(chan os.Signal, 1)
 	signal.Notify(chld, syscall.SIGCHLD)
 	defer signal.Stop(chld)
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, reloadSignal)
+	if !opt.Sweep { // the pool of a terminal ends with the terminal
+		signal.Notify(hup, syscall.SIGHUP)
+	}
+	defer signal.Stop(hup)
+	if last, _, err := ReadState(node.Dir); err == nil && last.PID == os.Getpid() && last.Reload != nil {
+		m.reloads = *last.Reload // this process replaces the master that wrote it
+	}
 	go m.spawner.run()
 	defer m.spawner.stop()
 	defer m.runCertRenewer()()
-	return m.loop(ctx, chld)
+	return m.loop(ctx, chld, hup)
 }
 
 // runCertRenewer renews the node's certificate until the function that it returns is

@@ -20,6 +20,7 @@ const readyFD = 3
 type spawner struct {
 	requests chan spawnCmd
 	done     chan struct{}
+	env      []string // further variables of daemons
 }
 
 type spawnCmd struct {
@@ -33,8 +34,8 @@ type spawnResult struct {
 	err error
 }
 
-func newSpawner() *spawner {
-	return &spawner{requests: make(chan spawnCmd), done: make(chan struct{})}
+func newSpawner(env ...string) *spawner {
+	return &spawner{requests: make(chan spawnCmd), done: make(chan struct{}), env: env}
 }
 
 // run serves requests until stop is called.
@@ -79,7 +80,7 @@ func (s *spawner) start(argv []string) (pid int, ready, output *os.File, err err
 	reply := make(chan spawnResult, 1)
 	s.requests <- spawnCmd{argv, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   append(daemonEnv(os.Environ()), fmt.Sprintf("%s=%d", daemon.ReadyFD, readyFD)),
+		Env:   append(append(daemonEnv(os.Environ()), s.env...), fmt.Sprintf("%s=%d", daemon.ReadyFD, readyFD)),
 		Files: []uintptr{null.Fd(), files[3].Fd(), files[3].Fd(), files[1].Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}, reply}
@@ -97,7 +98,7 @@ func daemonEnv(all []string) []string {
 	for _, pair := range all {
 		name, _, _ := strings.Cut(pair, "=")
 		switch {
-		case name == daemon.ReadyFD:
+		case name == daemon.ReadyFD, name == daemon.LogLevelsVariable:
 		case strings.HasPrefix(name, "ROOST_"), strings.HasPrefix(name, "GO"), strings.HasPrefix(name, "LC_"):
 			env = append(env, pair)
 		case name == "PATH", name == "HOME", name == "USER", name == "LOGNAME", name == "TZ", name == "LANG",

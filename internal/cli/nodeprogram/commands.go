@@ -24,7 +24,8 @@ func Commands() []*frame.Command {
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
 		doctor.Command(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
 		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
-		node.UpCommand(), node.MasterCommand(), node.ConfigCommand(), node.PKICommand(), node.InitCommand(),
+		node.UpCommand(), node.MasterCommand(), node.ConfigCommand(), node.ReloadCommand(), node.LogLevelCommand(),
+		node.PKICommand(), node.InitCommand(),
 		node.TokenCommand(), node.JoinCommand(), node.LeaveCommand(), node.RevokeCommand(),
 		node.InstallCommand(), node.PilotCommand(), node.PeerCommand(), pilots.Command(),
 	}, daemons.Commands()...)

@@ -5,6 +5,7 @@ package noderoles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -101,7 +102,7 @@ func runMaster(args []string) error {
 	}
 	daemon.Logger("master") // for what the packages below have to say
 	printWarnings(n)
-	return master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady})
+	return replaceSelf(master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady}))
 }
 
 func runUp(args []string) error {
@@ -111,7 +112,21 @@ func runUp(args []string) error {
 	}
 	ctx, cancel := daemon.SignalContext()
 	defer cancel()
-	return master.Up(ctx, opt)
+	return replaceSelf(master.Up(ctx, opt))
+}
+
+// replaceSelf executes the program of a master anew, if the master asks for it. The
+// process stays the same, so systemd and running tasks do not notice.
+func replaceSelf(err error) error {
+	if !errors.Is(err, master.ErrReplaced) {
+		return err
+	}
+	self, err := os.Executable() // the file that is there now, if another has replaced it
+	if err != nil {
+		return fmt.Errorf("own program: %w: %w", roost.NoInput, err)
+	}
+	err = syscall.Exec(self, os.Args, os.Environ())
+	return fmt.Errorf("%s: %w: %w", self, roost.NoInput, err)
 }
 
 // execProgram runs a daemon that has a program of its own in the place of this process.
