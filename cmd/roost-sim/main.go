@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/internal/cli"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/sim"
+	"github.com/roost-batch/roost/internal/cli/slurm/forecast"
 )
 
 func main() {
-	own := func() []*frame.Command { return []*frame.Command{sim.Command()} }
+	own := func() []*frame.Command { return append(forecast.Commands(), sim.Command()) }
 	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, os.Environ(), own).Run(context.Background(), os.Args))
 }

@@ -254,6 +254,7 @@ func packageOrders() []packageOrder {
 		{"internal/cli/slurm/steps", false},
 		{"internal/cli/pbs/pbsframe", false},
 		{"internal/cli/slurm/submission", false},
+		{"internal/cli/slurm/forecast", false},
 		{"internal/cli/pbs/reservation", false},
 		{"internal/cli/pbs/jobnodes", false},
 		{"internal/cli/pbs", false},

@@ -82,6 +82,11 @@ func requestedTasks(c *frame.Invocation, p *cellstate.CellCheckpoint, text strin
 	if err != nil {
 		return nil, err
 	}
+	return requestsOfJobs(p, jobs)
+}
+
+// requestsOfJobs are the requests of jobs.
+func requestsOfJobs(p *cellstate.CellCheckpoint, jobs []submit.Job) ([]*cellstate.PendingRequest, error) {
 	var specs []queue.SubmitSpec
 	for _, j := range jobs {
 		spec := queue.SubmitSpec{Ad: j.Ad, Count: j.Count}

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/whatif"
+	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
@@ -83,6 +84,20 @@ func runWhen(c *frame.Invocation, args []string) error {
 	}
 	printWhen(c, p, of, answers)
 	return nil
+}
+
+// WhenSubmitted says when jobs would start if they were submitted to the pool as it is
+// now. Tasks are assumed to use all of their walltimes.
+func WhenSubmitted(c *frame.Invocation, jobs []submit.Job) (*whatif.StartAnswer, error) {
+	p, err := cell.ReadCellCheckpoint(c, "")
+	if err != nil {
+		return nil, err
+	}
+	asks, err := requestsOfJobs(p, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return whatif.WhenSubmitted(p, asks, whatif.ByWalltime)
 }
 
 // withHost completes the id of a job with its host.

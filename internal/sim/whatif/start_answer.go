@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -21,6 +22,7 @@ type StartAnswer struct {
 	Events      int
 	Digest      uint64
 	StartCounts []StartCount // started tasks over time, in order; the first entry is what starts at once
+	Machines    []string     // where its first task starts, or the units of its gang
 
 	// why it does not start; nil if it does, or if its queue or the pool is stopped
 	Explanation   *match.WaitExplanation
@@ -72,7 +74,7 @@ func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, 
 			n += p.StartedUnits(one.Key)
 		}
 		if n > 0 && a.First.IsZero() {
-			a.First = p.Now()
+			a.First, a.Machines = p.Now(), p.machinesOf(job)
 		}
 		if n >= tasks && a.Last.IsZero() {
 			a.Last = p.Now()
@@ -90,6 +92,17 @@ func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, 
 		}
 	}
 	return a, err
+}
+
+// machinesOf returns where tasks of a job have started so far, in the order of the starts.
+func (p *Simulation) machinesOf(job []*cellstate.PendingRequest) (names []string) {
+	for _, s := range p.Starts {
+		if slices.ContainsFunc(job, func(one *cellstate.PendingRequest) bool { return one.Key == s.Key }) &&
+			!slices.Contains(names, s.Machine) {
+			names = append(names, s.Machine)
+		}
+	}
+	return names
 }
 
 // infeasibleReason returns why no machine could ever run a job, "" if one could.

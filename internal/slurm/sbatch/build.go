@@ -79,6 +79,7 @@ func (s *submission) build() (r Result, err error) {
 	}
 	r.Parsable, r.Quiet, r.Wait = s.has("parsable"), s.has("quiet"), s.has("wait")
 	r.Partition, r.Reservation = s.value("partition"), s.value("reservation")
+	r.TestOnly, r.Nodes, r.CPUs = s.has("test-only"), max(s.layout.nodes, 1), s.layout.tasks*s.layout.cpus
 	r.Cluster, r.IsSingleton = s.value("clusters"), s.isSingleton
 	return r, nil
 }

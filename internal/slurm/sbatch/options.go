@@ -81,7 +81,6 @@ func refusedOptions() map[string]string {
 		"uid":          "a job runs as the user who submits it",
 		"gid":          "a job runs as the user who submits it",
 		"export-file":  "export the variables, or name them in --export",
-		"test-only":    "submit it, and ask roost why when it would start",
 	}
 }
 

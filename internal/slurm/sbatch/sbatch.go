@@ -20,6 +20,8 @@ type Result struct {
 	Partition   string // as asked for; empty: it was not
 	Reservation string // so, too
 	Warnings    string // whole lines for standard error
+	TestOnly    bool   // its start is to be predicted, and nothing submitted
+	Nodes, CPUs int    // in all
 	Help        bool
 	Version     bool
 }
@@ -120,6 +122,9 @@ func Parse(args []string, caller qsub.QsubCaller) (Result, error) {
 		if why, ok := isAllowed(g); !ok {
 			return Result{}, fail("--%s is not supported: %s", g.Name, why)
 		}
+	}
+	if s.has("test-only") && !s.fromFile && !Asks(line, "test-only") {
+		return Result{}, fail("--test-only in a script on standard input is not supported: give it on the command line")
 	}
 	r, err := s.build()
 	r.Warnings = warnings

@@ -38,6 +38,9 @@ func sbatchCommand() *frame.Command {
 }
 
 func runSbatch(c *frame.Invocation) error {
+	if asksTestOnly(c.Args) { // before the script is read from standard input
+		return c.ExecSibling(frame.SimulatorProgram)
+	}
 	caller, err := pbsframe.NewCaller(c)
 	if err != nil {
 		return failWith(c, err)
@@ -56,6 +59,9 @@ func runSbatch(c *frame.Invocation) error {
 	case result.Version:
 		fmt.Fprintln(c.Stdout, slurmVersion)
 		return nil
+	}
+	if result.TestOnly {
+		return c.ExecSibling(frame.SimulatorProgram)
 	}
 	fmt.Fprint(c.Stderr, result.Warnings)
 	c.ScheddNode = cmp.Or(result.Cluster, result.Server, c.ScheddNode)

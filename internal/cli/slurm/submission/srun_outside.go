@@ -27,6 +27,9 @@ func stepOnly() []string {
 // RunOutside is srun where it is in no job. It submits a job whose script is the step,
 // shows its output, and ends with its exit status.
 func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) error {
+	if _, isTest := getopt.Last(given, "test-only"); isTest {
+		return c.ExecSibling(frame.SimulatorProgram)
+	}
 	if len(command) == 0 {
 		fmt.Fprint(c.Stderr, "srun: fatal: No command given to execute.\n")
 		return frame.ExitError(1)

@@ -117,6 +117,10 @@ func parseRefused(c *frame.Invocation, err error) error {
 	if !errors.As(err, &failure) {
 		return failWith(c, err)
 	}
+	if c.Command.Name == "sbatch" {
+		io.WriteString(c.Stderr, failure.Text)
+		return exitWith(c, failure.Status)
+	}
 	io.WriteString(c.Stderr, strings.NewReplacer("sbatch: ", "srun: ", "\"sbatch ", "\"srun ",
 		"Batch job submission failed", "Unable to allocate resources").Replace(failure.Text))
 	return exitWith(c, failure.Status)
