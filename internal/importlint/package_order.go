@@ -242,6 +242,7 @@ func packageOrders() []packageOrder {
 		{"internal/cli/images", false},
 		{"internal/cli/flows", false},
 		{"internal/cli/condor", false},
+		{"internal/cli/slurm/cluster", false},
 		{"internal/cli/slurm/reports", false},
 		{"internal/cli/node", false},
 		{"internal/cli/accountingstore", false},

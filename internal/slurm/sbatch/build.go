@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
 )
@@ -53,9 +52,6 @@ func (s *submission) build() (r Result, err error) {
 	ad := r.Job.Ad
 	s.setStreams(ad)
 	s.setEnvironment(ad)
-	if err := s.setPlaces(ad); err != nil {
-		return r, err
-	}
 	ad.SetInt(roost.AttrNoticePeriod, killWait)
 	if s.has("no-requeue") { // qsub would refuse that for an array
 		ad.SetBool(roost.AttrRerunnable, false)
@@ -296,6 +292,9 @@ func (s *submission) readArray() error {
 	}
 	indexes, most, limited := strings.Cut(text, "%")
 	s.array = strings.TrimSuffix(strings.TrimPrefix(indexes, "["), "]")
+	if !isArrayBelowMaximum(s.array) {
+		return fail("Batch job submission failed: Invalid job array specification")
+	}
 	if !limited {
 		return nil
 	}
@@ -309,49 +308,24 @@ func (s *submission) readArray() error {
 	return s.refusedUnless(s.ApplyOptions([]qsub.OptionValue{{Letter: 't', Value: s.array + "%" + strconv.Itoa(n)}}))
 }
 
+// MaxArraySize is above all indexes of an array: the highest value that Slurm allows.
+const MaxArraySize = 4_000_001
+
+// isArrayBelowMaximum reports whether no number in an array's indexes is too high.
+func isArrayBelowMaximum(indexes string) bool {
+	for word := range strings.FieldsFuncSeq(indexes, func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.ParseUint(word, 10, 64); err != nil || n >= MaxArraySize {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *submission) refusedUnless(err error) error {
 	if err == nil {
 		return nil
 	}
 	return s.refused(err)
-}
-
-// setPlaces sets which machines the job may have.
-func (s *submission) setPlaces(ad *classad.Ad) error {
-	var conditions []string
-	if old, ok := ad.Lookup(roost.AttrRequirements); ok {
-		conditions = append(conditions, "("+old.String()+")")
-	}
-	before := len(conditions)
-	if text := s.value("constraint"); text != "" {
-		condition, err := constraint(text)
-		if err != nil {
-			return err
-		}
-		conditions = append(conditions, condition)
-	}
-	if text := s.value("exclude"); text != "" {
-		hosts, err := expandHosts(text)
-		if err != nil {
-			return err
-		}
-		for _, h := range hosts {
-			conditions = append(conditions, fmt.Sprintf("!(Machine =?= %[1]q || substr(Machine, 0, %[2]d) =?= %[3]q)",
-				h, len(h)+1, h+"."))
-		}
-	}
-	if kind := s.layout.gpuKind; kind != "" {
-		conditions = append(conditions, fmt.Sprintf("regexp(%q, join(\",\", GpuModels), \"i\")", quoteRegexp(kind)))
-	}
-	if len(conditions) == before {
-		return nil
-	}
-	e, err := classad.ParseExpr(strings.Join(conditions, " && "))
-	if err != nil {
-		return fail("Batch job submission failed: Invalid feature specification: %v", err)
-	}
-	ad.Insert(roost.AttrRequirements, e)
-	return nil
 }
 
 // quoteRegexp quotes what is special in a regular expression.

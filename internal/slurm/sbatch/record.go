@@ -15,11 +15,14 @@ const killWait = 30
 // list it; the schedd reads how its files are opened, and its signal.
 func (s *submission) setRecord(ad *classad.Ad) error {
 	record := classad.New()
-	for _, o := range []struct{ option, name string }{{"comment", "Comment"}, {"constraint", "Features"},
-		{"exclude", "ExcNodeList"}, {"nodelist", "ReqNodeList"}, {"licenses", "Licenses"}} {
+	for _, o := range []struct{ option, name string }{{"comment", "Comment"}, {"constraint", RecordFeatures},
+		{"exclude", RecordExcluded}, {"nodelist", RecordNodes}, {"licenses", "Licenses"}} {
 		if value := s.value(o.option); value != "" && !strings.Contains(value, "\x00") {
 			record.SetString(o.name, value)
 		}
+	}
+	if err := s.setPlaces(ad, record); err != nil {
+		return err
 	}
 	record.SetInt("NumTasks", int64(s.layout.tasks))
 	record.SetInt("CPUsPerTask", int64(s.layout.cpus))

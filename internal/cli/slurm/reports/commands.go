@@ -1,11 +1,14 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/slurm/cluster"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/records"
@@ -64,10 +67,21 @@ func parseOptions(c *frame.Invocation, options []getopt.Option) (given []getopt.
 		fmt.Fprint(c.Stderr, getopt.Message(ownName(c), err))
 		return nil, nil, false, frame.ExitError(failure)
 	}
-	if node, ok := getopt.Last(given, "clusters"); ok && node != "all" {
-		c.ScheddNode = node
+	names, _ := getopt.Last(given, "clusters")
+	if err := cluster.Choose(c, ownName(c), names); err != nil {
+		return nil, nil, false, err
 	}
 	return given, operands, false, nil
+}
+
+// printCluster prints whose rows follow, where --clusters is given.
+func printCluster(c *frame.Invocation, out io.Writer, given []getopt.Given) {
+	if _, named := getopt.Last(given, "clusters"); !named || has(given, "noheader") {
+		return
+	}
+	if name, err := c.ServerName(); err == nil {
+		fmt.Fprintln(out, "CLUSTER: "+document.PrintableText(cmp.Or(c.ScheddNode, name)))
+	}
 }
 
 // clock is how this command writes times.

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -104,6 +105,7 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	node = cmp.Or(c.ScheddNode, node)
 	req := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Table: true, History: q.ended, Owners: q.users,
 		Ads: q.ads, Attributes: records.Attributes(), Since: q.since}
 	for _, id := range q.ids {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/records"
+	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
@@ -202,7 +204,7 @@ func (r *scontrolRun) showConfig() error {
 	}
 	fmt.Fprintf(r.Stdout, "Configuration data as of %s\n", clock(r.Invocation).Time(r.Now(), ""))
 	for _, pair := range [][2]string{
-		{"AccountingStorageType", "accounting_storage/roost"}, {"ClusterName", node}, {"MaxArraySize", "1001"},
+		{"AccountingStorageType", "accounting_storage/roost"}, {"ClusterName", node}, {"MaxArraySize", strconv.Itoa(sbatch.MaxArraySize)},
 		{"MinJobAge", "300 sec"}, {"PriorityType", "priority/multifactor"},
 		{"SLURM_VERSION", slurmVersion}, {"SlurmctldHost[0]", node},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/records"
 	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -60,6 +61,11 @@ func (r *scontrolRun) update(words []string) error {
 	return r.updateEach(ids, jobs, pairs)
 }
 
+// valueError is a value of update that cannot be read.
+type valueError string
+
+func (e valueError) Error() string { return string(e) }
+
 // wordOf is the word with a key, as it was written.
 func wordOf(words []string, key string) string {
 	i := slices.IndexFunc(words, func(w string) bool {
@@ -85,6 +91,10 @@ func (r *scontrolRun) updateEach(ids string, jobs []*records.Job, pairs [][2]str
 		default:
 			err = errors.New("Invalid job id specified")
 		}
+		var bad valueError
+		if errors.As(err, &bad) { // it is the command's own mistake, and no job's
+			return fail(r.Invocation, err.Error())
+		}
 		if err != nil {
 			failed = true
 			fmt.Fprintf(r.Stderr, "%s for job %s\n", err, text)
@@ -104,13 +114,16 @@ type jobUpdate struct {
 	record  *classad.Ad // its request in Slurm's words; nil: it is not changed
 	held    string      // "hold" or "release"; empty: neither
 
-	isPartition func(name string) bool
+	isPartition, isMachine func(name string) bool
 }
 
 // updateJob changes one job. A task of an array is changed with all others of it.
 func (r *scontrolRun) updateJob(j *records.Job, pairs [][2]string) error {
 	u := &jobUpdate{job: j, now: r.Now(), changes: classad.New(), isPartition: func(name string) bool {
 		return slices.ContainsFunc(partitions(r.Invocation), func(p partition) bool { return p.name == name })
+	}, isMachine: func(name string) bool {
+		all, err := machines(r.Invocation)
+		return err != nil || slices.ContainsFunc(all, func(n document.Node) bool { return wantsNode([]string{name}, n.Name) })
 	}}
 	for _, p := range pairs {
 		if err := u.set(p[0], p[1]); err != nil {
@@ -177,8 +190,72 @@ func updateKeys() map[string]func(u *jobUpdate, value string) error {
 			return nil
 		},
 		"minmemorynode": (*jobUpdate).setMemory, "dependency": (*jobUpdate).setDependency,
-		"licenses": (*jobUpdate).setLicenses,
+		"licenses": (*jobUpdate).setLicenses, "minmemorycpu": (*jobUpdate).setMemoryPerCPU,
+		"features":    func(u *jobUpdate, value string) error { return u.setPlaces(sbatch.RecordFeatures, value) },
+		"excnodelist": func(u *jobUpdate, value string) error { return u.setMachines(sbatch.RecordExcluded, value) },
+		"reqnodelist": func(u *jobUpdate, value string) error { return u.setMachines(sbatch.RecordNodes, value) },
+		"nodelist":    func(u *jobUpdate, value string) error { return u.setMachines(sbatch.RecordNodes, value) },
+		"wckey":       func(*jobUpdate, string) error { return nil },
+		"gres":  (*jobUpdate).setGPUs,
+		"shared": refuseOperators, "oversubscribe": refuseOperators, "contiguous": refuseOperators,
+		"deadline": refuseOperators, "admincomment": refuseOperators, "sitefactor": refuseOperators,
 	}
+}
+
+// refuseOperators is for what only operators of Slurm change.
+func refuseOperators(*jobUpdate, string) error { return errors.New("Access/permission denied") }
+
+// setMachines sets machines that the job wants, or must not have.
+func (u *jobUpdate) setMachines(name, value string) error {
+	hosts, err := hostlist.Expand(value)
+	if err != nil || slices.ContainsFunc(hosts, func(h string) bool { return !u.isMachine(h) }) {
+		return errors.New("Invalid node name specified")
+	}
+	if name == sbatch.RecordNodes && (len(hosts) > 1 || u.job.NodeCount() > 1) {
+		return errNotSupported
+	}
+	return u.setPlaces(name, value)
+}
+
+// setPlaces sets a condition for the machines of a job that waits.
+func (u *jobUpdate) setPlaces(name, value string) error {
+	if u.job.State != "PENDING" {
+		return errNotPending
+	}
+	u.put(name, value)
+	ok, err := sbatch.ReplacePlaces(u.changes, u.record)
+	switch {
+	case err != nil:
+		return errors.New("Invalid feature specification")
+	case !ok:
+		return errNotSupported
+	}
+	return nil
+}
+
+// setMemoryPerCPU sets the memory of a job of one machine by that of a processor.
+func (u *jobUpdate) setMemoryPerCPU(value string) error {
+	megabytes, ok := sbatch.ParseMegabytes(value)
+	if !ok || megabytes == 0 {
+		return errors.New("Invalid MinMemoryCPU value")
+	}
+	return u.setMemory(strconv.FormatInt(megabytes*max(u.job.CPUs(), 1), 10))
+}
+
+// setGPUs sets the GPUs of a job of one machine that waits: "gpu:2".
+func (u *jobUpdate) setGPUs(value string) error {
+	text, isGPU := strings.CutPrefix(strings.TrimPrefix(value, "gres:"), "gpu:")
+	n, err := strconv.ParseUint(text, 10, 16)
+	switch {
+	case value != "" && (!isGPU || err != nil):
+		return errors.New("Invalid generic resource (gres) specification")
+	case u.job.State != "PENDING":
+		return errNotPending
+	case u.job.NodeCount() > 1:
+		return errNotSupported
+	}
+	u.changes.SetInt(roost.AttrRequestGpus, int64(n))
+	return nil
 }
 
 // set takes in one pair. Keys may be shortened as long as it is clear which is meant.
@@ -271,17 +348,20 @@ func (u *jobUpdate) setTimeLimit(value string) error {
 	limit, unlimited, ok := sbatch.ParseTime(value)
 	switch {
 	case !ok:
-		return errors.New("Invalid TimeLimit value")
+		return valueError("Invalid TimeLimit value")
 	case unlimited:
 		u.changes.SetValue(roost.AttrWalltime, classad.UndefinedValue())
 		return nil
 	case sign == "+":
 		limit = u.job.Limit() + limit
+	case sign == "-" && limit > u.job.Limit():
+		return valueError(fmt.Sprintf("TimeLimit decrement larger than current time limit (%d > %d)",
+			int64(limit.Minutes()), int64(u.job.Limit().Minutes())))
 	case sign == "-":
 		limit = u.job.Limit() - limit
 	}
 	if limit <= 0 {
-		return errors.New("Invalid TimeLimit value")
+		return valueError("Invalid TimeLimit value")
 	}
 	u.changes.SetInt(roost.AttrWalltime, int64((limit + time.Minute - 1).Truncate(time.Minute).Seconds()))
 	return nil

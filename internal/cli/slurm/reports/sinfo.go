@@ -272,6 +272,7 @@ func sinfo(c *frame.Invocation) error {
 		}
 		out.WriteByte('\n')
 	}
+	printCluster(c, out, given)
 	if has(given, "long") && !has(given, "noheader") {
 		now := clock(c)
 		fmt.Fprintln(out, now.Now.In(now.Zone).Format("Mon Jan 02 15:04:05 2006"))

@@ -281,6 +281,7 @@ func (l *squeueList) printOnce() error {
 	if has(l.given, "json") {
 		return printJSON(out, l.Invocation, jobs, now)
 	}
+	printCluster(l.Invocation, out, l.given)
 	if has(l.given, "long") && !has(l.given, "noheader") {
 		fmt.Fprintln(out, now.Now.In(now.Zone).Format("Mon Jan 02 15:04:05 2006"))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/cli/slurm/cluster"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/records"
@@ -73,7 +74,9 @@ func runSalloc(c *frame.Invocation) error {
 		return failWith(c, err)
 	}
 	result.Job.Ad.SetString(roost.AttrOut, os.DevNull)
-	c.ScheddNode = cmp.Or(result.Cluster, c.ScheddNode)
+	if err := cluster.Choose(c, c.Command.Name, result.Cluster); err != nil {
+		return exitWith(c, 1)
+	}
 	signals, release := c.NotifyInterrupts()
 	defer release()
 	reply, err := jobs.SubmitJobs(c, []jobspec.Job{result.Job}, "", nil)

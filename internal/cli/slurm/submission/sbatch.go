@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
+	"github.com/roost-batch/roost/internal/cli/slurm/cluster"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
@@ -64,7 +65,10 @@ func runSbatch(c *frame.Invocation) error {
 		return c.ExecSibling(frame.SimulatorProgram)
 	}
 	fmt.Fprint(c.Stderr, result.Warnings)
-	c.ScheddNode = cmp.Or(result.Cluster, result.Server, c.ScheddNode)
+	c.ScheddNode = cmp.Or(result.Server, c.ScheddNode)
+	if err := cluster.Choose(c, c.Command.Name, result.Cluster); err != nil {
+		return exitWith(c, 1)
+	}
 	if result.IsSingleton {
 		if err := waitForName(c, &result.Job); err != nil {
 			return submitRefused(c, &result, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/slurm/cluster"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
@@ -75,8 +76,8 @@ func runScancel(c *frame.Invocation) error {
 		c.PrintHelp(c.Stdout, c.Command)
 		return nil
 	}
-	if node := r.value("clusters"); node != "" {
-		c.ScheddNode = node
+	if err := cluster.Choose(c, "scancel", r.value("clusters")); err != nil {
+		return err
 	}
 	req, err := r.request()
 	if err != nil { // without the name of the command, as Slurm prints it
