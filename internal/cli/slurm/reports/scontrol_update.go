@@ -196,8 +196,8 @@ func updateKeys() map[string]func(u *jobUpdate, value string) error {
 		"reqnodelist": func(u *jobUpdate, value string) error { return u.setMachines(sbatch.RecordNodes, value) },
 		"nodelist":    func(u *jobUpdate, value string) error { return u.setMachines(sbatch.RecordNodes, value) },
 		"wckey":       func(*jobUpdate, string) error { return nil },
-		"gres":  (*jobUpdate).setGPUs,
-		"shared": refuseOperators, "oversubscribe": refuseOperators, "contiguous": refuseOperators,
+		"gres":        (*jobUpdate).setGPUs,
+		"shared":      refuseOperators, "oversubscribe": refuseOperators, "contiguous": refuseOperators,
 		"deadline": refuseOperators, "admincomment": refuseOperators, "sitefactor": refuseOperators,
 	}
 }
