@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/cli/pbs"
+	"github.com/roost-batch/roost/internal/cli/slurm/reports"
 	"github.com/roost-batch/roost/internal/cli/slurm/steps"
 	"github.com/roost-batch/roost/internal/cli/slurm/submission"
 	"github.com/roost-batch/roost/internal/identity/loginfile"
@@ -42,7 +43,11 @@ func findCommand(name string) *frame.Command {
 			return c.ExecSibling(frame.MainProgram)
 		})
 	}
-	c := frame.FindEntry(slices.Concat(pbs.LocalEntries(), submission.Entries()), name)
+	entries := slices.Concat(pbs.LocalEntries(), submission.Entries(), reports.Entries())
+	c := frame.FindEntry(entries, name)
+	if c == nil {
+		c = frame.FindEntry(entries, frame.SlurmPrefix+name)
+	}
 	if c == nil {
 		return &frame.Command{Name: name, Group: frame.GroupPBS, RawArgs: true, Program: frame.MainProgram}
 	}

@@ -15,13 +15,22 @@ import (
 )
 
 // Entries is the table of these commands in the order of the help.
-func Entries() []frame.CommandEntry {
-	return []frame.CommandEntry{
+func Entries() (entries []frame.CommandEntry) {
+	for _, e := range []frame.CommandEntry{
 		frame.Entry("squeue", squeueCommand), frame.Entry(frame.SlurmPrefix+"sacct", sacctCommand),
 		frame.Entry("scontrol", scontrolCommand),
 		frame.Entry("sinfo", sinfoCommand), frame.Entry("sacctmgr", sacctmgrCommand),
 		frame.Entry("sshare", sshareCommand), frame.Entry("sprio", sprioCommand), frame.Entry("sstat", sstatCommand),
+	} {
+		construct := e.Make
+		e.Make = func() *frame.Command {
+			c := construct()
+			c.LinkProgram = frame.LocalProgram // clients call these every few seconds
+			return c
+		}
+		entries = append(entries, e)
 	}
+	return entries
 }
 
 // slurmVersion is the release of Slurm whose commands these are like.
