@@ -96,7 +96,7 @@ func measurements() []measurementCase {
 		{name: "throughput", nodes: 2, cpus: 16, run: (*poolBencher).measureThroughput},
 		{name: "scale", run: (*poolBencher).measureScale},
 		{name: "qsub", nodes: 1, cpus: 1, run: (*poolBencher).measureQsub},
-		{name: "slurm", nodes: 1, cpus: srunLoops, run: (*poolBencher).measureSlurm},
+		{name: "slurm", nodes: 1, cpus: srunLoops, run: func(b *poolBencher) error { return slurmBencher{b}.measure() }},
 		{name: "qstat", nodes: 1, cpus: 1, run: (*poolBencher).measureQstat},
 		{name: "restart", nodes: 1, cpus: 1, run: (*poolBencher).measureRestart},
 		{name: "poll", nodes: 2, cpus: 16, run: (*poolBencher).measurePolling},

@@ -172,7 +172,7 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 		b.addAimedRow(fmt.Sprintf("qstat -u, %d jobs%s", ownJobs, about), l.wall.Percentile(50) <= listTarget,
 			listTarget.String(), "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100),
 			l.cpu.Percentile(50))
-		if err := b.measureSqueue(about); err != nil {
+		if err := (slurmBencher{b}).measureSqueue(about); err != nil {
 			return err
 		}
 	} else {

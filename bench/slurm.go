@@ -20,9 +20,12 @@ const (
 	srunLoops    = 4 // at once
 )
 
-// slurmLink makes a command of Slurm a link to the program that has it, and returns its
+// slurmBencher measures the commands of Slurm.
+type slurmBencher struct{ *poolBencher }
+
+// link makes a command of Slurm a link to the program that has it, and returns its
 // file.
-func (b *poolBencher) slurmLink(name string) (string, error) {
+func (b slurmBencher) link(name string) (string, error) {
 	link := filepath.Join(b.dir, name)
 	if _, err := os.Lstat(link); err == nil {
 		return link, nil
@@ -30,9 +33,9 @@ func (b *poolBencher) slurmLink(name string) (string, error) {
 	return link, os.Symlink(b.roost+"-q", link)
 }
 
-// slurmCommand returns a command of Slurm for this pool.
-func (b *poolBencher) slurmCommand(name string, args ...string) (*exec.Cmd, error) {
-	link, err := b.slurmLink(name)
+// command returns a command of Slurm for this pool.
+func (b slurmBencher) command(name string, args ...string) (*exec.Cmd, error) {
+	link, err := b.link(name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,13 +44,13 @@ func (b *poolBencher) slurmCommand(name string, args ...string) (*exec.Cmd, erro
 	return cmd, nil
 }
 
-// measureSlurm measures sbatch in a shell loop, and steps within a job.
-func (b *poolBencher) measureSlurm() error {
+// measure measures sbatch in a shell loop, and steps within a job.
+func (b slurmBencher) measure() error {
 	file := filepath.Join(b.dir, "slurm.sh")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n#SBATCH -J loop -H -o /dev/null\ntrue\n"), 0o600); err != nil {
 		return err
 	}
-	sbatch, err := b.slurmLink("sbatch")
+	sbatch, err := b.link("sbatch")
 	if err != nil {
 		return err
 	}
@@ -67,7 +70,7 @@ func (b *poolBencher) measureSlurm() error {
 	return b.measureSteps()
 }
 
-// stepLoops runs steps of one task on each processor of a job, and prints the
+// stepLoops runs steps of one task on each processor of a job. It prints the
 // milliseconds that they took in all.
 const stepLoops = `#!/bin/sh
 began=$(date +%%s%%N)
@@ -79,15 +82,15 @@ echo $((($(date +%%s%%N) - began) / 1000000))
 `
 
 // measureSteps measures srun in a job.
-func (b *poolBencher) measureSteps() error {
-	srun, err := b.slurmLink("srun")
+func (b slurmBencher) measureSteps() error {
+	srun, err := b.link("srun")
 	if err != nil {
 		return err
 	}
 	var rates gauge.FigureSamples
 	for run := range 3 {
 		out := filepath.Join(b.dir, "steps"+strconv.Itoa(run))
-		cmd, err := b.slurmCommand("sbatch", "-W", "-Q", "-n", strconv.Itoa(srunLoops), "-o", out)
+		cmd, err := b.command("sbatch", "-W", "-Q", "-n", strconv.Itoa(srunLoops), "-o", out)
 		if err != nil {
 			return err
 		}
@@ -111,10 +114,10 @@ func (b *poolBencher) measureSteps() error {
 }
 
 // measureSqueue measures squeue of a user with few of very many jobs.
-func (b *poolBencher) measureSqueue(about string) error {
+func (b slurmBencher) measureSqueue(about string) error {
 	var wall, cpu gauge.DurationSamples
 	for range 15 {
-		cmd, err := b.slurmCommand("squeue", "-h", "-o", "%i %t", "-u", otherUser)
+		cmd, err := b.command("squeue", "-h", "-o", "%i %t", "-u", otherUser)
 		if err != nil {
 			return err
 		}

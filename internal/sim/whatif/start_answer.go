@@ -94,7 +94,8 @@ func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, 
 	return a, err
 }
 
-// machinesOf returns where tasks of a job have started so far, in the order of the starts.
+// machinesOf returns where tasks of a job have started so far, in the order of their
+// starts.
 func (p *Simulation) machinesOf(job []*cellstate.PendingRequest) (names []string) {
 	for _, s := range p.Starts {
 		if slices.ContainsFunc(job, func(one *cellstate.PendingRequest) bool { return one.Key == s.Key }) &&

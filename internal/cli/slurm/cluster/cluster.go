@@ -39,8 +39,8 @@ func Choose(c *frame.Invocation, command, names string) error {
 		return printFailure(c, command, frame.ErrorText(err))
 	}
 	if !slices.Contains(nodes, list[0]) {
-		return printFailure(c, command, fmt.Sprintf("'%s' can't be reached now, or it is an invalid entry for --cluster.  "+
-			"Use 'sacctmgr list clusters' to see available clusters.", list[0]))
+		return printFailure(c, command, fmt.Sprintf("'%s' can't be reached now, or it is an invalid entry for "+
+			"--cluster.  Use 'sacctmgr list clusters' to see available clusters.", list[0]))
 	}
 	c.ScheddNode = list[0]
 	return nil

@@ -204,7 +204,8 @@ func (r *scontrolRun) showConfig() error {
 	}
 	fmt.Fprintf(r.Stdout, "Configuration data as of %s\n", clock(r.Invocation).Time(r.Now(), ""))
 	for _, pair := range [][2]string{
-		{"AccountingStorageType", "accounting_storage/roost"}, {"ClusterName", node}, {"MaxArraySize", strconv.Itoa(sbatch.MaxArraySize)},
+		{"AccountingStorageType", "accounting_storage/roost"}, {"ClusterName", node},
+		{"MaxArraySize", strconv.Itoa(sbatch.MaxArraySize)},
 		{"MinJobAge", "300 sec"}, {"PriorityType", "priority/multifactor"},
 		{"SLURM_VERSION", slurmVersion}, {"SlurmctldHost[0]", node},
 	} {

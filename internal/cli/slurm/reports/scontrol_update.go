@@ -123,7 +123,9 @@ func (r *scontrolRun) updateJob(j *records.Job, pairs [][2]string) error {
 		return slices.ContainsFunc(partitions(r.Invocation), func(p partition) bool { return p.name == name })
 	}, isMachine: func(name string) bool {
 		all, err := machines(r.Invocation)
-		return err != nil || slices.ContainsFunc(all, func(n document.Node) bool { return wantsNode([]string{name}, n.Name) })
+		return err != nil || slices.ContainsFunc(all, func(n document.Node) bool {
+			return wantsNode([]string{name}, n.Name)
+		})
 	}}
 	for _, p := range pairs {
 		if err := u.set(p[0], p[1]); err != nil {

@@ -70,6 +70,7 @@ func sbatchFlags() []ucli.Flag {
 		textFlag("reservation", "", "in this reservation `NAME`"),
 		textFlag("signal", "", "before the time limit, as in B:USR2@30: `SIGNAL`"),
 		textFlag("time", "t", "end it after this `TIME`, as in 1-02:30:00; a number is minutes"),
+		switchFlag("test-only", "", "submit nothing, and print when the job would start"),
 		switchFlag("wait", "W", "wait for its end, and exit with its exit status"),
 		textFlag("wrap", "", "run this `COMMAND` instead of a script"),
 	}
