@@ -46,10 +46,14 @@ func (c *CellWorkload) SplitByProd() (cells []*CellWorkload) {
 // UserCount is the number of users that is assumed if the source of a cell knows none.
 const UserCount = 10
 
-// SplitByUser splits the work of a cell into a cell for each submitter (Borg §5.2). If
-// there is only one submitter, each kind of task is assigned to one of [UserCount] users
-// at random. The k-th user is drawn with a weight of 1/k.
-func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) {
+// LargeUserPercent is the part of a cell's work from which on a user is large.
+const LargeUserPercent = 10
+
+// SplitByUser splits the work of a cell into a cell for each submitter (Borg §5.2). Those
+// with less than percent of the work share one. If there is only one submitter, each kind
+// of task is assigned to one of [UserCount] users at random. The k-th user is drawn with a
+// weight of 1/k.
+func (c *CellWorkload) SplitByUser(random RandomSource, percent float64) (cells []*CellWorkload) {
 	whose := make([]int, len(c.Requests))
 	var users []fairshare.Submitter
 	for i, r := range c.Requests {
@@ -64,8 +68,47 @@ func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) 
 			whose[i] = zipf(random)
 		}
 	}
-	for u := range n {
-		if list := c.selectRequests(func(i int, _ *match.Request) bool { return whose[i] == u }); len(list) > 0 {
+	work, all, total := make([]float64, n), 0.0, c.Total()
+	for i, r := range c.Requests {
+		cores := fairshare.CoresWorth(r.Class.Resources, total) * float64(r.Wanted)
+		work[whose[i]], all = work[whose[i]]+cores, all+cores
+	}
+	const together = -1
+	for u := together; u < n; u++ {
+		if list := c.selectRequests(func(i int, _ *match.Request) bool {
+			if work[whose[i]]*100 < percent*all {
+				return u == together
+			}
+			return whose[i] == u
+		}); len(list) > 0 {
+			cells = append(cells, c.withWork(list))
+		}
+	}
+	return cells
+}
+
+// Divide divides the work of a cell among smaller cells (Borg §5.3). Each gets an equal
+// part of the tasks of each kind. What remains goes round, so that no cell gets more of
+// it than another by more than a task.
+func (c *CellWorkload) Divide(parts int) (cells []*CellWorkload) {
+	next := 0
+	lists := make([][]*match.Request, parts)
+	for _, r := range c.Requests {
+		rest := r.Wanted % parts
+		for k := range parts {
+			part := *r
+			part.Wanted = r.Wanted / parts
+			if (k-next+parts)%parts < rest {
+				part.Wanted++
+			}
+			if part.Wanted > 0 {
+				lists[k] = append(lists[k], &part)
+			}
+		}
+		next = (next + rest) % parts
+	}
+	for _, list := range lists {
+		if len(list) > 0 {
 			cells = append(cells, c.withWork(list))
 		}
 	}

@@ -54,19 +54,25 @@ type ArrangementCost uint8
 
 // The arrangements, in the order of Borg §5.2 to §5.5.
 const (
-	SegregatedProd     ArrangementCost = iota // production and the rest in separate cells
-	CellPerUser                               // a cell for each user
-	PowersOfTwo                               // sizes in powers of two
-	WithoutReclamation                        // what production leaves unused is not offered
+	SegregatedProd  ArrangementCost = iota // production and the rest in separate cells
+	CellPerUser                            // a cell for each user
+	LargeUsersApart                        // a cell for each user with at least LargeUserPercent of the work
+	DividedIn2                             // the tasks of each kind divided among two cells
+	DividedIn5
+	DividedIn10
+	PowersOfTwo        // sizes in powers of two
+	WithoutReclamation // what production leaves unused is not offered
 )
 
 // AllCosts returns all arrangements.
 func AllCosts() []ArrangementCost {
-	return []ArrangementCost{SegregatedProd, CellPerUser, PowersOfTwo, WithoutReclamation}
+	return []ArrangementCost{SegregatedProd, CellPerUser, LargeUsersApart, DividedIn2, DividedIn5, DividedIn10,
+		PowersOfTwo, WithoutReclamation}
 }
 
 func (k ArrangementCost) String() string {
-	return [...]string{"production apart", "each user apart", "powers of two", "nothing reclaimed"}[k]
+	return [...]string{"production apart", "each user apart", "large users apart", "two cells", "five cells", "ten cells",
+		"powers of two", "nothing reclaimed"}[k]
 }
 
 // ReservationModel is the assumed use of production, with its margin. It is a range in
@@ -84,7 +90,12 @@ func (k ArrangementCost) Study(c *CellWorkload, by match.ScorePolicy, usual Stud
 	case SegregatedProd:
 		with, err = Study(c.SplitByProd(), how, seeds, random)
 	case CellPerUser:
-		with, err = Study(c.SplitByUser(random(aside)), how, seeds, random)
+		with, err = Study(c.SplitByUser(random(aside), 0), how, seeds, random)
+	case LargeUsersApart:
+		with, err = Study(c.SplitByUser(random(aside), LargeUserPercent), how, seeds, random)
+	case DividedIn2, DividedIn5, DividedIn10:
+		parts := map[ArrangementCost]int{DividedIn2: 2, DividedIn5: 5, DividedIn10: 10}[k]
+		with, err = Study(c.Divide(parts), how, seeds, random)
 	case PowersOfTwo:
 		var rounded *CellWorkload
 		if rounded, err = c.RoundUpSizes(); err == nil {
