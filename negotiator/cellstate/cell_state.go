@@ -178,6 +178,10 @@ func (p *CellState) preemptionPolicy(l *ledger.Ledger) match.PreemptionPolicy {
 		s.FairShare = &match.FairSharePreemption{Allows: l.SettingExpression(ledger.SettingPreemptionRequirements),
 			MinRuntime: l.SettingDuration(ledger.SettingPreemptionMinRuntime)}
 	}
+	if mode := l.SettingText(ledger.SettingDefragment); mode != "off" {
+		after := l.SettingDuration(ledger.SettingDefragmentAfter)
+		s.Moves = &match.MovePolicy{OnlyAdvise: mode == "advise", MinWait: after, MinRuntime: after}
+	}
 	return s
 }
 

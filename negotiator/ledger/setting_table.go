@@ -22,6 +22,8 @@ const (
 	SettingMixBands                = "mix_bands"
 	SettingFailureDomains          = "failure_domains"
 	SettingOverQuota               = "over_quota"
+	SettingDefragment              = "defragment"
+	SettingDefragmentAfter         = "defragment_after"
 	SettingOversellProduction      = "oversell_production"
 )
 
@@ -93,6 +95,11 @@ func Settings() []SettingInfo {
 		{Name: SettingFailureDomains, Form: FormAttributes,
 			Description: "Machine attributes over whose values the tasks of each job in production and monitoring " +
 				"are spread, the widest first, as in Power,Rack,Machine; empty for none"},
+		{Name: SettingDefragment, Form: FormChoice, Default: "off", Choices: []string{"off", "advise", "on"},
+			Description: "Whether batch tasks with checkpoints move to other machines to make room for a larger one " +
+				"that finds room on no machine; with advise, roost why says which would move"},
+		{Name: SettingDefragmentAfter, Form: FormDuration, Default: "10m", Min: 0, Max: 30 * day,
+			Description: "How long a task waits before others move for it, and how long a task runs before it moves"},
 		{Name: SettingOverQuota, Form: FormChoice, Default: "refuse", Choices: []string{"refuse", OverQuotaLowers},
 			Description: "Whether batch jobs beyond a quota are refused, or taken with a priority that is lower by " +
 				"as much as the quota is exceeded"},

@@ -55,6 +55,7 @@ type negotiationCycle struct {
 
 	preemptionCaches map[preemptionShape]*preemptionCache // results of victim searches, by the shape of the unit
 	victimSearch     victimSearch
+	advisingMoves    bool // claims that could move are looked for, and none is evicted
 	lostWorkBuffer   []int64
 }
 

@@ -119,6 +119,9 @@ func (t *waitExplainer) suggestions(p *negotiationCycle) []string {
 			all = append(all, suggestion{text, 1})
 		}
 	}
+	if advice := p.preemption().adviseMoves(t.request); advice != "" {
+		all = append(all, suggestion{advice, 1})
+	}
 	all = append(all, t.suggestShorter()...)
 	slices.SortStableFunc(all, func(a, b suggestion) int { return cmp.Compare(b.fractionLeft, a.fractionLeft) })
 	var texts []string

@@ -29,6 +29,7 @@ type PreemptionPolicy struct {
 	// by job, as in MachineClaim.Job without the task's index: its recent evictions
 	EvictionsByJob map[string]int
 	FairShare      *FairSharePreemption // nil: no fair-share preemption in batch
+	Moves          *MovePolicy          // nil: no task moves to make room for a larger one
 
 	OverSoftLimit map[ClaimKey]string // claims beyond a soft limit, with the text that names the limit
 }
@@ -152,6 +153,9 @@ func (p preemptionPlanner) evictionReason(w *requestState, m *Machine, victims [
 		}
 		if p.preferredByRank(w, m, c) {
 			return p.rankReason(w, m, c)
+		}
+		if p.mayMove(w, m, c) && p.movesOnly(w, m, c) {
+			return w.moveReason()
 		}
 		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.priorityIn(w.Band),
 			c.Submitter.Owner, p.fairShares().submitterState(c.Submitter).priorityIn(c.Band))

@@ -160,7 +160,8 @@ func (p preemptionPlanner) evaluate(w *requestState, at int) *evictionCost {
 		return nil
 	}
 	if s.state == exact && s.version == p.versions[at] &&
-		p.withinBudget(p.Machines[at], t.victims[s.firstVictim:s.endVictim]) {
+		p.withinBudget(p.Machines[at], t.victims[s.firstVictim:s.endVictim]) &&
+		p.movesFit(w, at, t.victims[s.firstVictim:s.endVictim]) {
 		return s
 	}
 	if s.state, s.version = infeasible, p.versions[at]; !p.selectVictims(w, at) {
@@ -169,7 +170,7 @@ func (p preemptionPlanner) evaluate(w *requestState, at int) *evictionCost {
 	s.state, s.cost, s.firstVictim = exact, p.victimSearch.bestCost, int32(len(t.victims))
 	t.victims = p.victimSearch.appendChosen(t.victims)
 	s.endVictim = int32(len(t.victims))
-	if !p.withinBudget(p.Machines[at], t.victims[s.firstVictim:]) {
+	if !p.withinBudget(p.Machines[at], t.victims[s.firstVictim:]) || !p.movesFit(w, at, t.victims[s.firstVictim:]) {
 		s.state = infeasible
 		return nil
 	}

@@ -40,7 +40,8 @@ func (p preemptionPlanner) overSoftLimit(m *Machine, c *MachineClaim) bool {
 // batchMayPreemptBatch reports whether batch claims may be preempted by batch requests,
 // on machine m or, if nil, on any machine.
 func (p preemptionPlanner) batchMayPreemptBatch(m *Machine) bool {
-	if p.Preemption.FairShare != nil || len(p.Preemption.OverSoftLimit) > 0 {
+	if p.Preemption.FairShare != nil || len(p.Preemption.OverSoftLimit) > 0 ||
+		p.Preemption.Moves != nil && !p.Preemption.Moves.OnlyAdvise {
 		return true
 	}
 	if m == nil {

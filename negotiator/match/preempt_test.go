@@ -109,6 +109,8 @@ func (c *scriptCell) setPreemption(lines []string) string {
 			e, err := classad.ParseExpr(value)
 			c.checkNoError(err)
 			s.FairShare = &FairSharePreemption{Allows: e, MinRuntime: 3600e9}
+		case "moves":
+			s.Moves = &MovePolicy{OnlyAdvise: value == "advise", MinWait: 600e9, MinRuntime: 600e9}
 		}
 	}
 	return "ok"

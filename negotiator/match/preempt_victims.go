@@ -17,7 +17,7 @@ func (p preemptionPlanner) canPreempt(w *requestState, m *Machine, c *MachineCla
 		return true
 	}
 	return c.Band == w.Band && w.Band == roost.BatchBand &&
-		(p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c))
+		(p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c) || p.mayMove(w, m, c))
 }
 
 // maxSearchNodes bounds the search for the best victims on one machine. The search begins

@@ -49,7 +49,7 @@ import (
 //	           gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago)
 //	           rank=N (the machine's) can=yes leaving=yes
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job),
-//	           evicted=JOB:N, fair=EXPRESSION
+//	           evicted=JOB:N, fair=EXPRESSION, moves=on|advise (after ten minutes)
 //	beyond     lines: MACHINE NUMBER WORDS: a claim beyond a soft limit, and its text
 //	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: recent grants
 //	plan       prints the grants and why others wait; plan whole also prints the brief

@@ -51,8 +51,8 @@ const LargeUserPercent = 10
 
 // SplitByUser splits the work of a cell into a cell for each submitter (Borg §5.2). Those
 // with less than percent of the work share one. If there is only one submitter, each kind
-// of task is assigned to one of [UserCount] users at random. The k-th user is drawn with a
-// weight of 1/k.
+// of task is assigned to one of [UserCount] users at random. The k-th user is drawn with
+// a weight of 1/k.
 func (c *CellWorkload) SplitByUser(random RandomSource, percent float64) (cells []*CellWorkload) {
 	whose := make([]int, len(c.Requests))
 	var users []fairshare.Submitter

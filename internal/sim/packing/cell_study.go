@@ -71,8 +71,8 @@ func AllCosts() []ArrangementCost {
 }
 
 func (k ArrangementCost) String() string {
-	return [...]string{"production apart", "each user apart", "large users apart", "two cells", "five cells", "ten cells",
-		"powers of two", "nothing reclaimed"}[k]
+	return [...]string{"production apart", "each user apart", "large users apart", "two cells", "five cells",
+		"ten cells", "powers of two", "nothing reclaimed"}[k]
 }
 
 // ReservationModel is the assumed use of production, with its margin. It is a range in
