@@ -251,7 +251,8 @@ func (f *fakeSchedd) markTexts() {
 		one := `[{"name":"M","object":` + object + `,"set_by":"M"}]`
 		f.cell[kind] = strings.ReplaceAll(one, "M", hostileMark)
 	}
-	f.cell["shares"] = strings.ReplaceAll(`{"submitters":[{"name":"M","group":"M","user":"M"}]}`, "M", hostileMark)
+	f.cell["shares"] = strings.ReplaceAll(`{"submitters":[{"name":"M","group":"M","user":"M"},
+{"name":"M","group":"peer:M","user":"M","core_hours_elsewhere":1}]}`, "M", hostileMark)
 	f.cell["secret"] = strings.ReplaceAll(`[{"name":"M","owner":"M","hosts":["M"],"version":1,"versions":[{"by":"M"}]}]`,
 		"M", hostileMark)
 	f.cell["settings"] = strings.ReplaceAll(`[{"name":"M","value":"M"}]`, "M", hostileMark)
@@ -313,8 +314,8 @@ func (r *reader) checkShown(shown map[string]int) {
 	r.Helper()
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
-		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/pilots", "/packages", "/packages/{name}",
-		"/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
+		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/pilots", "/peers", "/packages",
+		"/packages/{name}", "/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains", "/reservations",
 		"/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {
 			r.Errorf("%s has shown no payload", page)

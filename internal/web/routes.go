@@ -237,7 +237,7 @@ func poolRoutes(pool *view.Pool, node string) []route.Route {
 		{Method: "GET", Pattern: "/v1/sd", Summary: "the metrics of the daemons, as Prometheus discovers targets",
 			Query:  []route.Param{{Name: "daemon", Description: "only daemons of this name, as schedd"}},
 			Rights: route.MetricsScope, View: view.DaemonTargets{Node: node}.List, Reply: []document.ScrapeTarget{}},
-		allocRoute(), cronRoute(), packagesRoute(), packageRoute(), pilotsRoute(pool),
+		allocRoute(), cronRoute(), packagesRoute(), packageRoute(), pilotsRoute(pool), peersRoute(pool),
 		{Method: "GET", Pattern: "/v1/secrets", Page: "/secrets", Template: "secrets",
 			Summary: "the user's secrets without their values, and the jobs that use them", View: view.ListSecrets,
 			Reply: view.SecretList{}, Rows: "secrets"},
@@ -328,6 +328,13 @@ func pilotsRoute(pool *view.Pool) route.Route {
 			{Name: "state", Description: "only pilots in this state"},
 			{Name: "limit", Description: "at most this many, 1 to 1000; 100 by default"},
 			{Name: "after", Description: "the cursor next of the part before"}}}
+}
+
+// peersRoute is that of what pools lend to each other.
+func peersRoute(pool *view.Pool) route.Route {
+	return route.Route{Method: "GET", Pattern: "/v1/peers", Page: "/peers", Template: "peers",
+		Summary: "what guests from other pools use here, and users of this pool in other pools", View: pool.Flock,
+		Reply: view.Flock{}, Rows: "guests"}
 }
 
 func packagesRoute() route.Route {

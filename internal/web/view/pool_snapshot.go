@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/document"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/web/route"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -29,6 +30,7 @@ type poolNode struct {
 	// cores and bytes that its tasks requested and do not use, on offer to other tasks
 	reclaimedCPUs, reclaimedMemory float64
 	drained                        *DrainMark
+	acceptsGuests                  bool // it runs tasks of other pools
 }
 
 // poolNodeOf reads the ad of a machine.
@@ -37,6 +39,7 @@ func poolNodeOf(ad *classad.Ad) poolNode {
 	n.reclaimedCPUs, _ = ad.Real(roost.AttrReclaimedCpus)
 	n.reclaimedMemory, _ = ad.Real(roost.AttrReclaimedMemory)
 	n.reclaimedMemory *= float64(roost.MiB)
+	n.acceptsGuests, _ = ad.Bool(peer.AttrAcceptsGuests)
 	if _, n.Desktop = ad.Lookup(roost.AttrOwnerBusy); n.Desktop {
 		n.hidePresence()
 	}
@@ -118,7 +121,7 @@ func nodeAttributes() []string {
 		roost.AttrVersion, roost.AttrOwnerBusyReason, roost.AttrOwnerBusy,
 		roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, document.RackAttr, document.NodeClassAttr,
 		roost.AttrGpuModels, roost.AttrPilotOwner, roost.AttrPilotProvider, roost.AttrPilotKey, roost.AttrPilotHost,
-		roost.AttrPilotUntil}
+		roost.AttrPilotUntil, peer.AttrAcceptsGuests}
 }
 
 func readPool(c *route.Call) poolSnapshot {
