@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -183,6 +185,21 @@ func claimElsewhere(s *Schedd, node string, m *wire.ClaimRequest) {
 	m.Epoch, _ = flock.SplitEpoch(m.Epoch)
 	m.Owner, m.Group, m.Band = h.host.User(m.Owner), h.host.Group(), roost.FreeBand.String()
 	m.Job, m.GroupChosen = "", false
+}
+
+// boundEndElsewhere returns the end of an attempt in another pool with a time that it can
+// have run for: no longer than since it was started by the clock of this schedd.
+func boundEndElsewhere(s *Schedd, a roost.AttemptID, e *wire.Exited, now time.Time) *wire.Exited {
+	st, ok := s.queue.TaskStatus(a.Task)
+	if !ok || st.Task.Started == 0 || e.GetStatus() == nil {
+		return e
+	}
+	const slack = int64(time.Minute) // its start is noticed after it has started
+	if most := max(now.UnixNano()-st.Task.Started, 0) + slack; e.GetStatus().GetWall() > most {
+		e = proto.CloneOf(e)
+		e.Status.Wall = most
+	}
+	return e
 }
 
 // markFlockDirty has the leaders of other pools hear of a request.

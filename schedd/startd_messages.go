@@ -162,6 +162,9 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	if !s.dispatch.Exited(s.clock.boot, p.Name, a) {
 		return
 	}
+	if p.elsewhere != nil {
+		e = boundEndElsewhere(s, a, e, now)
+	}
 	if e.GetStatus().GetBegun() { // its start was not reported, and the job may be one that runs once
 		s.recordStarted(a)
 	}

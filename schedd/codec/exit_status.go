@@ -15,8 +15,9 @@ func QueueExit(x *wire.ExitStatus) *queue.AttemptExit {
 	return &queue.AttemptExit{
 		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()),
 		Reason: x.GetReason(),
-		Wall:   x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
-		Used: queueUsage(x.GetUsage()), Preemptor: preemptorOf(x),
+		Wall:   max(x.GetWall(), 0), User: max(x.GetUserCpu(), 0), System: max(x.GetSystemCpu(), 0),
+		MaxRSS: max(x.GetMaxRss(), 0),
+		Used:   queueUsage(x.GetUsage()), Preemptor: preemptorOf(x),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -159,6 +160,42 @@ func (l *LeaderConn) onHostMessage(m *wire.ToSchedd) {
 	}
 }
 
+// maxMachineName bounds the name of a machine of a host, in bytes.
+const maxMachineName = 255
+
+// grantProblem returns why a grant of the host is refused, "" if it is not. A host could
+// grant what nobody has asked it for: then tasks would run there that stay at home.
+func (l *LeaderConn) grantProblem(g *wire.Grant) string {
+	id := queue.RequestID(g.GetRequest())
+	r, ok := l.queue.Request(id)
+	if !ok || l.stream.lastUpdates[id] == nil {
+		return "nobody has asked for it"
+	}
+	if why := mayLeave(r); why != "" {
+		return why
+	}
+	given := g.GetResources().Vector()
+	switch {
+	case given.IsNegative() || !r.Resources.FitsIn(given):
+		return "it is less than was asked for"
+	case given != r.Resources && !strings.Contains(r.Ad, roost.AttrExclusive+" = true"):
+		return "it is more than was asked for, and its user would be charged for it"
+	case !isMachineName(g.GetNode()) || g.GetHost() != "" && !isMachineName(g.GetHost()):
+		return "no machine of another pool can have that name"
+	case !flock.IsRemote(g.GetAddress()):
+		return "its address is none that another host can have"
+	}
+	return ""
+}
+
+// isMachineName reports whether a machine of a host may be called that here, where the
+// name of its pool follows.
+func isMachineName(name string) bool {
+	return name != "" && len(name) <= maxMachineName && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == '@' || r == '/' || r == 0x7f || r == utf8.RuneError
+	})
+}
+
 // onHostGrant takes in a grant of a machine of the host.
 func (l *LeaderConn) onHostGrant(g *wire.Grant) {
 	l.stream.lastGrant = max(l.stream.lastGrant, g.GetId())
@@ -170,11 +207,8 @@ func (l *LeaderConn) onHostGrant(g *wire.Grant) {
 	}
 	where := host + "@" + g.GetAddress()
 	grant := roost.GrantID{Epoch: flock.TagEpoch(g.GetEpoch(), l.guest.Number), ID: g.GetId()}
-	refused := ""
-	switch {
-	case !flock.IsRemote(g.GetAddress()):
-		refused = "its address is none that another host can have"
-	case l.loop.HasMoved(node, where):
+	refused := l.grantProblem(g)
+	if refused == "" && l.loop.HasMoved(node, where) {
 		refused = "another node has said that the machine is its own, and what runs there may not have ended"
 	}
 	if refused != "" {
