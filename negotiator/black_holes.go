@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/blackhole"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -141,7 +142,7 @@ func (c blackHoleDetector) drainBlackHoles(now time.Time) {
 		return
 	}
 	pool := blackhole.PoolCounts{Machines: len(c.machines), Drained: c.readDrains(now),
-		SubmitNodes: c.submitNodeCount()}
+		SubmitNodes: c.submitNodeCount(), IsPilotOf: c.isPilotOf}
 	drains, avoidances := c.blackHoles.DetectBlackHoles(now, pool)
 	for _, a := range avoidances {
 		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner",
@@ -154,7 +155,7 @@ func (c blackHoleDetector) drainBlackHoles(now time.Time) {
 			continue // by an administrator, who may have seen it first
 		}
 		c.log.Warn("the node is a black hole and is drained", "node", d.Machine, "until", d.Until, "reason", d.Reason)
-		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: "drained by itself: " + d.Reason,
+		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: ledger.AutomaticDrainReason + d.Reason,
 			Period: ledger.Period{Until: d.Until}})
 		if err != nil {
 			panic(err)
@@ -168,6 +169,20 @@ func (c blackHoleDetector) drainBlackHoles(now time.Time) {
 	if at := c.blackHoles.NextDrainEnd(); !at.IsZero() {
 		c.grants().setNextSweep(at)
 	}
+}
+
+// isPilotOf reports whether a machine is a pilot of a submitter.
+func (c blackHoleDetector) isPilotOf(machine string, who blackhole.NodeSubmitter) bool {
+	m := c.machines[machine]
+	if m == nil {
+		return false
+	}
+	text, ok := m.Ad.Str(roost.AttrPilotOwner)
+	if !ok {
+		return false
+	}
+	owner, err := roost.ParsePilotOwner(text)
+	return err == nil && owner.Admits(who.Owner, who.Node)
 }
 
 // submitNodeCount returns the number of connected submit nodes.

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/blackhole"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -245,5 +246,25 @@ func TestTooManyGuestRequests(t *testing.T) {
 	}
 	if !errors.Is(err, roost.Exhausted) || n != maxRequests+1 {
 		t.Errorf("request %d: %v", n, err)
+	}
+}
+
+// TestPilotOwner checks whose outcomes count against a pilot alone.
+func TestPilotOwner(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	l := newLedgerLeader(t, now)
+	for name, owner := range map[string]string{"p1": `"ann@s1"`, "p2": `"ann"`, "p3": "7", "p4": `"@"`, "m1": "undefined"} {
+		change := adclient.AdChange{Name: name, Sequence: 1, Started: 1, Ad: "[Cpus = 1; TotalCpus = 1; PilotOwner = " +
+			owner + "]", Private: map[string]string{grantKey: hex.EncodeToString(testKey)}}
+		l.updateMachines(now, []machineUpdate{parseMachineUpdate(now, change, l.log)}, true)
+	}
+	for machine, want := range map[string][3]bool{"p1": {true, false, false}, "p2": {true, true, false}, "p3": {},
+		"p4": {}, "m1": {}, "gone": {}} {
+		for i, who := range []blackhole.NodeSubmitter{{Node: "s1", Owner: "ann"}, {Node: "s2", Owner: "ann"},
+			{Node: "s1", Owner: "bob"}} {
+			if got := l.blackHoleDrains().isPilotOf(machine, who); got != want[i] {
+				t.Errorf("%s is a pilot of %v: %v", machine, who, got)
+			}
+		}
 	}
 }

@@ -413,3 +413,19 @@ func TestScriptRuns(t *testing.T) {
 		t.Error("a pilot ran although the lines before it failed")
 	}
 }
+
+// TestFailingMachines checks which drains say that tasks fail on a pilot.
+func TestFailingMachines(t *testing.T) {
+	got := failingMachines([]byte(`[
+{"name": "p1", "object": {"node": "p1", "reason": "drained by itself: 4 attempts failed"}},
+{"name": "p2", "object": {"node": "p2", "reason": "drained by itself: says eve"}, "set_by": "eve@n1"},
+{"name": "p3", "object": {"node": "p3", "reason": "new disk"}, "set_by": "root@n1"}]`))
+	if len(got) != 1 || got["p1"] != "4 attempts failed" {
+		t.Errorf("got %v", got)
+	}
+	for _, text := range []string{"", "null", "{}", "[1]"} {
+		if got := failingMachines([]byte(text)); len(got) > 0 {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/provision/plan"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
+	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
@@ -189,7 +191,7 @@ func (q *QueueSource) Pilots(ctx context.Context) ([]plan.Pilot, error) {
 	for {
 		text, err := stream.Recv()
 		if err == io.EOF {
-			return pilots, nil
+			return markFailing(ctx, s, pilots), nil
 		}
 		if err != nil {
 			return nil, q.failed(fmt.Errorf("pilots: %w", err))
@@ -198,6 +200,45 @@ func (q *QueueSource) Pilots(ctx context.Context) ([]plan.Pilot, error) {
 			pilots = append(pilots, p)
 		}
 	}
+}
+
+// markFailing notes which pilots the pool has drained because tasks fail there. Where no
+// negotiator answers, none is noted.
+func markFailing(ctx context.Context, s *scheddapi.ScheddClient, pilots []plan.Pilot) []plan.Pilot {
+	if len(pilots) == 0 {
+		return pilots
+	}
+	reply, err := s.Cell(ctx, &scheddapi.CellRequest{Verb: "show", Kind: string(ledger.KindDrain)})
+	if err != nil {
+		return pilots
+	}
+	failing := failingMachines(reply.GetDocument())
+	for i := range pilots {
+		pilots[i].Failing = failing[pilots[i].Name]
+	}
+	return pilots
+}
+
+// failingMachines reads which machines the negotiators have drained by themselves, and
+// why. Drains of administrators say nothing of a host.
+func failingMachines(document []byte) map[string]string {
+	var drains []struct {
+		Object struct {
+			Node   string `json:"node"`
+			Reason string `json:"reason"`
+		} `json:"object"`
+		By string `json:"set_by"`
+	}
+	if json.Unmarshal(document, &drains) != nil {
+		return nil
+	}
+	failing := map[string]string{}
+	for _, d := range drains {
+		if why, ok := strings.CutPrefix(d.Object.Reason, ledger.AutomaticDrainReason); ok && d.By == "" {
+			failing[d.Object.Node] = why
+		}
+	}
+	return failing
 }
 
 // pilotOf reads the ad of a pilot.

@@ -86,6 +86,7 @@ type machineRecord struct {
 	lastDrainDuration time.Duration // length of the last drain
 	reason            string
 	onTrial           outcomeCounts // since the trial began
+	isPilot           bool          // drained: it was a pilot
 }
 
 type outcomeEvent struct {

@@ -18,6 +18,9 @@ type PoolCounts struct {
 	Machines    int
 	Drained     int // machines drained by administrators
 	SubmitNodes int // connected submit nodes
+	// IsPilotOf reports whether a machine is a pilot, and runs tasks of that submitter
+	// alone; nil: there are none.
+	IsPilotOf func(machine string, who NodeSubmitter) bool
 }
 
 // DetectBlackHoles returns the machines that must be drained from now on. It also returns
@@ -36,12 +39,20 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 			m.state, m.lastDrainDuration = trusted, 0
 			delete(b.drainedOrOnTrial, name)
 		}
-		if m.state == drained {
+		if m.state == drained && !m.isPilot {
 			bySelf++
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.pendingMachines)) {
 		m := b.machines[name]
+		if m != nil && m.state != drained {
+			if e := b.evidenceOfOwner(now, name, m, pool); e != nil {
+				delete(b.pendingMachines, name)
+				drains = append(drains, b.drain(now, name, m, e))
+				m.isPilot = true
+				continue
+			}
+		}
 		if m != nil && m.state != drained &&
 			(bySelf >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-bySelf < 2) {
 			continue // checked again when others are trusted again
@@ -57,14 +68,37 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 			avoid = append(avoid, b.findAvoidances(now, name, against, pool)...)
 			continue
 		}
-		m.lastDrainDuration = min(max(2*m.lastDrainDuration, MinDrainDuration), MaxDrainDuration)
-		m.state, m.drainedUntil, m.reason = drained, now.Add(m.lastDrainDuration), against.text()
-		b.drainedOrOnTrial[name] = true
-		b.dropOldest(m, 0, len(m.events))
 		bySelf++
-		drains = append(drains, AutomaticDrain{name, m.drainedUntil, m.reason})
+		drains = append(drains, b.drain(now, name, m, against))
 	}
 	return drains, avoid
+}
+
+// drain drains a machine, each time for twice as long.
+func (b *Detector) drain(now time.Time, name string, m *machineRecord, against *machineEvidence) AutomaticDrain {
+	m.lastDrainDuration = min(max(2*m.lastDrainDuration, MinDrainDuration), MaxDrainDuration)
+	m.state, m.drainedUntil, m.reason = drained, now.Add(m.lastDrainDuration), against.text()
+	b.drainedOrOnTrial[name] = true
+	b.dropOldest(m, 0, len(m.events))
+	return AutomaticDrain{name, m.drainedUntil, m.reason}
+}
+
+// evidenceOfOwner returns the evidence of a pilot's owner against it, if it is enough.
+// Nobody else has tasks there, and what others say of it does not count. So one owner is
+// enough, and one job: of that all that is stored must count.
+func (b *Detector) evidenceOfOwner(now time.Time, name string, m *machineRecord, pool PoolCounts) *machineEvidence {
+	if pool.IsPilotOf == nil || m.quickFailures() < maxEventsPerJob {
+		return nil
+	}
+	all := b.collectEvidence(now, m)
+	for _, who := range slices.SortedFunc(maps.Keys(all.bySubmitter), NodeSubmitter.compare) {
+		e := all.bySubmitter[who]
+		if who.Owner != "" && pool.IsPilotOf(name, who) && e.countedFailures >= maxEventsPerJob &&
+			e.countedFailures >= 4*e.outcomesHere.succeeded && !e.failuresAreCommon {
+			return e
+		}
+	}
+	return nil
 }
 
 // HasPending reports whether recent outcomes may lead to a decision.

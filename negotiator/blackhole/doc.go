@@ -20,8 +20,13 @@
 // count. When maxEventsPerMachine are stored, the oldest one of the submitter with the
 // most is dropped.
 //
+// A pilot, a machine that a user has brought, runs tasks of this user alone. So the
+// failures of its owner are enough, also those of one job, if they count as above. Its
+// provisioner ends the allocation, and gets no more pilots on that host for a day.
+//
 // At most one machine in [DrainFraction] of a pool is drained automatically, at least
-// one, and never the last: if a whole pool fails, the cause is elsewhere.
+// one, and never the last: if a whole pool fails, the cause is elsewhere. Pilots do not
+// count in that.
 //
 //	         too many failures            its time is over        enough successes
 //	trusted ──────────────────▶ drained ──────────────────▶ on trial ─────────────▶ trusted

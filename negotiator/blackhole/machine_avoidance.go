@@ -30,13 +30,15 @@ type avoidancePeriod struct {
 	reason       string
 }
 
+func (s NodeSubmitter) compare(o NodeSubmitter) int {
+	return cmp.Or(cmp.Compare(s.Node, o.Node), cmp.Compare(s.Owner, o.Owner))
+}
+
 // findAvoidances returns which submitters must avoid a machine from now on. It is a whole
 // submit node with evidence of two of its owners, or otherwise one of the owners.
 func (b *Detector) findAvoidances(now time.Time, name string, against *machineEvidence,
 	pool PoolCounts) (list []MachineAvoidance) {
-	for _, who := range slices.SortedFunc(maps.Keys(against.bySubmitter), func(x, y NodeSubmitter) int {
-		return cmp.Or(cmp.Compare(x.Node, y.Node), cmp.Compare(x.Owner, y.Owner))
-	}) {
+	for _, who := range slices.SortedFunc(maps.Keys(against.bySubmitter), NodeSubmitter.compare) {
 		e := against.bySubmitter[who]
 		if !e.isEnough() || who.Owner == "" && len(e.owners) < 2 || b.isAvoided(now, name, who) ||
 			b.avoided[avoidanceKey{name, NodeSubmitter{Node: who.Node}}].isInForce(now) {

@@ -14,6 +14,7 @@ import (
 //
 //	pool N [drained [nodes]]   number of machines, of those drained by an administrator,
 //	                           and of submit nodes
+//	pilot MACHINE OWNER        a pilot of OWNER@NODE
 //	ended MACHINE VERDICT TASK OWNER [RAN] [TIMES]
 //	                           attempts end: good, failed or spoiled; the job is the task
 //	                           up to its "["; OWNER@NODE submits on that node
@@ -23,7 +24,7 @@ import (
 // After each command the machines are checked, and new decisions are printed.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
-		p := &scriptRunner{t: t, now: time.Unix(1000, 0)}
+		p := &scriptRunner{t: t, now: time.Unix(1000, 0), pilots: map[string]string{}}
 		return p.runCommand
 	})
 }
@@ -33,6 +34,7 @@ type scriptRunner struct {
 	detector Detector
 	now      time.Time
 	pool     PoolCounts
+	pilots   map[string]string // owners by machine
 }
 
 func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
@@ -43,8 +45,12 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		switch {
 		case len(args) == 0:
 		case s.Command == "pool":
-			p.pool = PoolCounts{SubmitNodes: 1}
+			p.pool = PoolCounts{SubmitNodes: 1, IsPilotOf: func(machine string, who NodeSubmitter) bool {
+				return p.pilots[machine] == who.Owner+"@"+who.Node
+			}}
 			fmt.Sscan(line, &p.pool.Machines, &p.pool.Drained, &p.pool.SubmitNodes)
+		case s.Command == "pilot":
+			p.pilots[args[0]] = args[1]
 		case s.Command == "ended":
 			p.endAttempt(args, &b)
 		case s.Command == "trust":

@@ -21,6 +21,10 @@ type AdvanceReservation struct {
 	Period
 }
 
+// AutomaticDrainReason begins the reasons of drains that the negotiators make themselves,
+// of machines on which tasks fail.
+const AutomaticDrainReason = "drained by itself: "
+
 // MachineDrain excludes a machine from new tasks for a period.
 type MachineDrain struct {
 	Node   string `json:"node"`

@@ -76,6 +76,7 @@ type Allocation struct {
 	Unfound   int       // answers in a row that did not name it
 	Unwatched bool      // it may have run while the provisioner did not look at the pilots
 	OuterText string    // what the outer system says of it
+	Failing   string    // why it is to end: tasks fail on all its pilots; "": they do not
 }
 
 // become moves the allocation to a higher state.

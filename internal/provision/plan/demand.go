@@ -31,6 +31,9 @@ type Pilot struct {
 	Host  string    // in the outer system
 	Until time.Time // when it is gone, the margin before its allocation ends
 	Ad    *classad.Ad
+	// Failing is why the pool has drained it: tasks fail there that go well elsewhere; "":
+	// it has not.
+	Failing string
 }
 
 // request returns the demand as a request to the matcher, for some of its units.

@@ -108,6 +108,8 @@ func (v *Provisioning) outerEnd(a *Allocation, s OuterStatus, now time.Time) {
 		until = a.Left
 	}
 	switch {
+	case a.Failing != "":
+		v.endEarly(a, a.Failing, text, now)
 	case a.Joins > 0 && until.Sub(a.Joined) >= earlyAfter, s.Succeeded && a.CancelAt.IsZero():
 		a.end(now, Worked, text)
 		if h := v.changeHistory(a); h.EarlyDeaths > 0 {

@@ -183,6 +183,8 @@ func (c *planning) planCancel(p *Provider, a *Allocation) {
 		cancel(false, "it was to be cancelled")
 	case p.History.Leaving:
 		cancel(false, "its provider was removed")
+	case a.Failing != "":
+		cancel(true, "%s", a.Failing)
 	case a.isWaiting() && p.History.Stopped:
 		cancel(false, "its provider is stopped: %s", p.History.StopReason)
 	case a.isWaiting() && c.result.Surplus[a.Key] && !a.Surplus.IsZero():

@@ -207,6 +207,27 @@ func (v *Provisioning) SeePilots(pilots []Pilot, now time.Time) {
 			v.Changed.Allocations[key] = true
 		}
 		v.seePilotsOf(a, live[key], now)
+		v.seeFailing(a, live[key], now)
+	}
+}
+
+// seeFailing takes in on which pilots of an allocation tasks fail. Their hosts get no
+// pilots for a day. If it has no others, the allocation is to end.
+func (v *Provisioning) seeFailing(a *Allocation, pilots []Pilot, now time.Time) {
+	failing, why := 0, ""
+	for _, p := range pilots {
+		if p.Failing == "" {
+			continue
+		}
+		failing++
+		why = "tasks fail on its machine " + cmp.Or(p.Host, p.Name) + ": " + oneLine(p.Failing)
+		if of := v.Provider(a.Provider); of != nil && p.Host != "" && !of.History.Excluded[p.Host].After(now) {
+			v.ExcludeHost(a.Provider, p.Host, now)
+		}
+	}
+	if failing > 0 && failing == len(pilots) && a.Failing == "" {
+		a.Failing = why
+		v.Changed.Allocations[a.Key] = true
 	}
 }
 
