@@ -187,8 +187,8 @@ func claimElsewhere(s *Schedd, node string, m *wire.ClaimRequest) {
 	m.Job, m.GroupChosen = "", false
 }
 
-// boundEndElsewhere returns the end of an attempt in another pool with a time that it can
-// have run for: no longer than since it was started by the clock of this schedd.
+// boundEndElsewhere returns the end of an attempt in another pool with a bounded time. It
+// cannot have run for longer than since its start, by the clock of this schedd.
 func boundEndElsewhere(s *Schedd, a roost.AttemptID, e *wire.Exited, now time.Time) *wire.Exited {
 	st, ok := s.queue.TaskStatus(a.Task)
 	if !ok || st.Task.Started == 0 || e.GetStatus() == nil {

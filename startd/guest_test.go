@@ -40,8 +40,8 @@ func TestClaimsOfGuests(t *testing.T) {
 	}
 }
 
-// TestAdOfGuest checks that the policy of a machine sees what is so, and not what the ad
-// of a guest says.
+// TestAdOfGuest checks what the policy of a machine sees of a guest. It is what is so,
+// and not what the ad of the guest says.
 func TestAdOfGuest(t *testing.T) {
 	const text = `[Owner = "root"; Group = "physics"; Band = "production"; GuestOf = "bio";
 FileSystemDomain = "physics.example"; SubmitHost = "login1"; RequestCpus = 2]`

@@ -315,8 +315,8 @@ func (r *reader) checkShown(shown map[string]int) {
 	for _, page := range []string{"/{$}", "/jobs", "/jobs/{id}", "/jobs/{id}/why", "/jobs/{id}/tasks", "/tasks/{id}",
 		"/tasks/{id}/log/{stream}", "/tasks/{id}/checkpoints", "/jobs/{id}/definition", "/jobs/{id}/dependencies",
 		"/jobs/{id}/flow", "/nodes", "/nodes/{node}", "/secrets", "/cron", "/pilots", "/peers", "/packages",
-		"/packages/{name}", "/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues", "/drains",
-		"/reservations", "/admins", "/statement", "/usage", "/past/{checkpoint}"} {
+		"/packages/{name}", "/search", "/account", "/shares", "/names", "/allocs", "/map", "/quotas", "/queues",
+		"/drains", "/reservations", "/admins", "/statement", "/usage", "/past/{checkpoint}"} {
 		if shown[page] == 0 {
 			r.Errorf("%s has shown no payload", page)
 		}

@@ -38,6 +38,11 @@ func Command() *frame.Command {
 			&ucli.BoolFlag{Name: "repair",
 				Usage: "take out of this node's files what is damaged; its daemons must be stopped"},
 			&ucli.BoolFlag{Name: "dry-run", Usage: "with --repair, only say what would be taken out"},
+			&ucli.BoolFlag{Name: "pilot",
+				Usage: "in an allocation of another batch system: check what a pilot could do there, and nothing else"},
+			&ucli.StringSliceFlag{Name: "to", Usage: "with --pilot, connect to this `HOST:PORT` of the pool; may be " +
+				"repeated"},
+			&ucli.StringFlag{Name: "scratch", Usage: "with --pilot, work below `DIR`; $TMPDIR unless given"},
 			&ucli.StringFlag{Name: "config", Usage: "with --repair, the node `FILE` of the node that is meant"},
 		},
 	}
@@ -49,6 +54,12 @@ func runChecks(c *frame.Invocation) error {
 	}
 	if c.Flag("dry-run") {
 		return frame.UsageErrorf("--dry-run says what --repair would do: give both")
+	}
+	if c.Flag("pilot") {
+		return report(c, examinePilot(c))
+	}
+	if len(c.StringsFlag("to")) > 0 || c.StringFlag("scratch") != "" {
+		return frame.UsageErrorf("--to and --scratch are for --pilot: give it, too")
 	}
 	findings, dir := examinePool(c)
 	findings = append(findings, examineDirectory(dir)...)
@@ -62,6 +73,11 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, examineDNS(c.Context, node)...)
 	findings = append(findings, examinePorts(node, "/proc/sys/net/ipv4")...)
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)
+	return report(c, findings)
+}
+
+// report prints what was found. The error is an exit status of 1 if something fails.
+func report(c *frame.Invocation, findings []checkResult) error {
 	failed := false
 	for _, f := range findings {
 		failed = failed || f.Level == levelError

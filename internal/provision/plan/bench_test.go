@@ -142,16 +142,6 @@ func (o *outerSystem) join(key, host string, cores float64) {
 }
 
 // leave lets the first pilots of an allocation leave.
-// fail has the pool drain the pilots of an allocation.
-func (o *outerSystem) fail(key, why string) {
-	for i := range o.pilots {
-		if o.pilots[i].Key == key {
-			o.pilots[i].Failing = why
-		}
-	}
-	o.v.SeePilots(o.pilots, o.now)
-}
-
 func (o *outerSystem) leave(key string, n int) {
 	var rest []Pilot
 	for _, p := range o.pilots {

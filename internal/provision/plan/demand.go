@@ -31,8 +31,8 @@ type Pilot struct {
 	Host  string    // in the outer system
 	Until time.Time // when it is gone, the margin before its allocation ends
 	Ad    *classad.Ad
-	// Failing is why the pool has drained it: tasks fail there that go well elsewhere; "":
-	// it has not.
+	// Failing is why the pool has drained it: tasks fail there that go well elsewhere;
+	// "": it has not.
 	Failing string
 }
 
