@@ -54,7 +54,7 @@ func examineOutbound(ctx context.Context, address string, now time.Time, getenv 
 	began := time.Now()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		hint := "have outgoing connections to it allowed, or have the pool's relay listen where they are"
+		hint := "have outgoing connections to it allowed, or have a relay of the pool listen where they are allowed"
 		if proxy := cmp.Or(getenv("https_proxy"), getenv("HTTPS_PROXY")); proxy != "" {
 			hint = "https_proxy is set here, and pilots connect without a proxy: " + hint
 		}
