@@ -32,11 +32,15 @@ func Command() *frame.Command {
 			{Line: "roost doctor --json", Description: "the same, for a monitor"},
 			{Line: "roost doctor --repair --dry-run",
 				Description: "say what of this node's files is damaged, and what a repair would take out"},
+			{Line: "roost doctor --bundle bundle.tar.gz",
+				Description: "collect what who helps you has to see, without secrets"},
 		},
 		Flags: []ucli.Flag{
 			frame.JSONFlag(),
 			&ucli.BoolFlag{Name: "repair",
 				Usage: "take out of this node's files what is damaged; its daemons must be stopped"},
+			&ucli.StringFlag{Name: "bundle", Usage: "also write logs, settings, ads and what the kernel says into " +
+				"this `FILE`, a tar.gz, without secrets"},
 			&ucli.BoolFlag{Name: "dry-run", Usage: "with --repair, only say what would be taken out"},
 			&ucli.BoolFlag{Name: "pilot",
 				Usage: "in an allocation of another batch system: check what a pilot could do there, and nothing else"},
@@ -73,6 +77,11 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, examineDNS(c.Context, node)...)
 	findings = append(findings, examinePorts(node, "/proc/sys/net/ipv4")...)
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)
+	if file := c.StringFlag("bundle"); file != "" {
+		if err := writeBundle(c, file, findings, node); err != nil {
+			return err
+		}
+	}
 	return report(c, findings)
 }
 
