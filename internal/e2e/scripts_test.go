@@ -61,7 +61,8 @@ func TestScripts(t *testing.T) {
 		"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel", "salloc",
 		"sacctmgr", "sshare", "sprio", "sstat", "sbcast"} {
 		to := program
-		if slices.Contains([]string{"srun", "sbatch", "scancel"}, name) ||
+		if slices.Contains([]string{"srun", "sbatch", "scancel", "squeue", "scontrol", "sacct", "sinfo", "sacctmgr",
+			"sshare", "sprio", "sstat"}, name) ||
 			frame.FindEntry(pbs.LocalEntries(), name) != nil {
 			to += "-q"
 		}

@@ -167,7 +167,11 @@ func roostShell(t *testing.T) *exec.Cmd {
 	bin, program := t.TempDir(), program(t)
 	for _, name := range []string{"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel", "salloc",
 		"sacctmgr", "sshare", "sprio", "sstat", "sbcast", "sattach"} {
-		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+		to := program + "-q"
+		if slices.Contains([]string{"salloc", "sbcast", "sattach"}, name) {
+			to = program
+		}
+		if err := os.Symlink(to, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

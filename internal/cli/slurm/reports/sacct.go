@@ -294,6 +294,7 @@ func attemptOf(j *records.Job) *accounting.AttemptRecord {
 		a.Segments = []accounting.Segment{{Suspended: true}}
 	}
 	code, signal := j.ExitCode()
+	a.Reason = j.Reason() // never empty: clients match the column
 	a.Cause, a.ExitCode, a.Signal = endCause(j.State), int32(code), int32(signal)
 	entry.Removed = j.State == "CANCELLED"
 	setUsage(a, j)
