@@ -106,8 +106,8 @@ func TestMessagesOfLastRelease(t *testing.T) {
 	}
 }
 
-// TestBrokenMessages: a field that is removed, renumbered, renamed or of another type is
-// found, and one that is added is not.
+// TestBrokenMessages: a field that is removed, or has another number, name or type, is
+// found. One that is added is not.
 func TestBrokenMessages(t *testing.T) {
 	now := messageLines(File_roost_proto, scheddapi.File_scheddapi_schedd_proto)
 	if got := brokenLines(now, now); len(got) != 0 {

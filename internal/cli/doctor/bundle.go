@@ -38,8 +38,8 @@ const (
 	metricsTime   = 3 * time.Second
 )
 
-// bundle is the files for who has to find out what is wrong with a node, in the order in
-// which they are written. All texts go through the redactor.
+// bundle is the texts that say what is wrong with a node, in the order of the archive.
+// All of them go through the redactor.
 type bundle struct {
 	redact *redactor
 	names  []string
@@ -170,7 +170,8 @@ func (b *bundle) addNode(n *config.Node) {
 		if d.PID == 0 {
 			continue
 		}
-		fmt.Fprintf(&processes, "%s %s\n%s\n", d.Role, d.Name, readBounded("/proc/"+strconv.Itoa(d.PID)+"/status", 8<<10))
+		status := readBounded("/proc/"+strconv.Itoa(d.PID)+"/status", 8<<10)
+		fmt.Fprintf(&processes, "%s %s\n%s\n", d.Role, d.Name, status)
 		b.addMetrics(n, d)
 	}
 	b.add("processes.txt", processes.String())
@@ -204,7 +205,7 @@ func (b *bundle) addFile(name, path string, most int64) {
 	b.add(name, string(text))
 }
 
-// addSizes adds how large the files of the node are, whose contents are not in the bundle.
+// addSizes adds how large the files of the node are. Their contents are not in the bundle.
 func (b *bundle) addSizes(n *config.Node) {
 	var list strings.Builder
 	const most = 2000

@@ -23,11 +23,11 @@ func newRedactor() *redactor {
 		// a block without its end is removed, too
 		pem: regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\z)`),
 		url: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/@"']+@`),
-		// what follows a # in a link is never sent to a server, and so is where links have secrets
+		// what follows a # in a link is never sent to a server: links have secrets there
 		link:   regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s#"']*)[#?][^\s"']+`),
 		header: regexp.MustCompile(`(?i)\b(bearer|basic|negotiate)\s+[\w.~+/=-]{6,}`),
-		// NAME = "value", NAME=value, "NAME": "value", --NAME value, and all of this inside quotes, where the
-		// rest of the quoted text goes
+		// NAME = "value", NAME=value, "NAME": "value", --NAME value, and all of this inside
+		// quotes, where the rest of the quoted text goes
 		setting: regexp.MustCompile(`(?i)(` + names + `\\*["']?\s*(?:[:=]\s*|\s+))` +
 			`(\\+["'](?:[^"\\\n]|\\.)*|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;"']+)`),
 		word: regexp.MustCompile(`[A-Za-z0-9_+=~-]{24,}`),
@@ -49,8 +49,8 @@ func (r *redactor) text(s string) string {
 	})
 }
 
-// looksLikeKey reports whether a long word has both letters and digits, as keys and digests
-// do, and is no name with numbers at its end.
+// looksLikeKey reports whether a long word has letters and digits, as keys and digests do.
+// A name with numbers at its end is none.
 func looksLikeKey(w string) bool {
 	letters := strings.IndexFunc(w, unicode.IsLetter) >= 0
 	base := strings.TrimRightFunc(w, func(c rune) bool { return unicode.IsDigit(c) || c == '-' })
