@@ -11,7 +11,9 @@ import (
 // TestPlaces checks the condition for machines at the submission, and after changes of
 // what the job asks for. Each word of a change is NAME=VALUE of the record.
 func TestPlaces(t *testing.T) {
-	is := func(host string) string { return `(Machine is "` + host + `" || substr(Machine,0,3) is "` + host + `.")` }
+	is := func(host string) string {
+		return `(Machine is "` + host + `" || substr(Machine,0,3) is "` + host + `.")`
+	}
 	for _, c := range []struct{ line, submitted, change, changed string }{
 		{"", "", "Features=big", "((big is true))"},
 		{"-C big -x n2", `((big is true)) &&  !` + is("n2"), "Features= ExcNodeList=n3", ` !` + is("n3")},
