@@ -205,7 +205,7 @@ func (b *bundle) addFile(name, path string, most int64) {
 	b.add(name, string(text))
 }
 
-// addSizes adds how large the files of the node are. Their contents are not in the bundle.
+// addSizes adds how large the files of the node are. Their contents are left out.
 func (b *bundle) addSizes(n *config.Node) {
 	var list strings.Builder
 	const most = 2000

@@ -79,7 +79,8 @@ func TestBundleHasNoSecrets(t *testing.T) {
 	}
 	all.WriteString("visible\n")
 	for _, name := range []string{"etc/node.hcl", "etc/owner.hcl", "log/schedd.log", "log/schedd.log.1",
-		"log/master.log", "run/master.json", "run/log-levels.json", "schedd/queue.db", "authority/ca.key", "negotiator/secret-keys",
+		"log/master.log", "run/master.json", "run/log-levels.json", "schedd/queue.db",
+		"authority/ca.key", "negotiator/secret-keys",
 		"schedd/spool/out"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -23,7 +23,7 @@ func newRedactor() *redactor {
 		// a block without its end is removed, too
 		pem: regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\z)`),
 		url: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/@"']+@`),
-		// what follows a # in a link is never sent to a server: links have secrets there
+		// what follows a # is never sent to a server: links have secrets there
 		link:   regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s#"']*)[#?][^\s"']+`),
 		header: regexp.MustCompile(`(?i)\b(bearer|basic|negotiate)\s+[\w.~+/=-]{6,}`),
 		// NAME = "value", NAME=value, "NAME": "value", --NAME value, and all of this inside
@@ -49,8 +49,8 @@ func (r *redactor) text(s string) string {
 	})
 }
 
-// looksLikeKey reports whether a long word has letters and digits, as keys and digests do.
-// A name with numbers at its end is none.
+// looksLikeKey reports whether a long word has letters and digits, as keys and digests
+// have. A name with numbers at its end is none.
 func looksLikeKey(w string) bool {
 	letters := strings.IndexFunc(w, unicode.IsLetter) >= 0
 	base := strings.TrimRightFunc(w, func(c rune) bool { return unicode.IsDigit(c) || c == '-' })
