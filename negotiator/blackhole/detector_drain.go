@@ -62,7 +62,7 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 		}
 		against := b.collectEvidence(now, m)
 		if !against.justifiesDrain(m.state == onTrial, min(2, pool.SubmitNodes)) {
-			if m.quickFailures() >= MinFailures {
+			if n := m.quickFailures(); n >= MinFailures || n >= maxEventsPerJob && pool.isPilot(name, m) {
 				b.pendingMachines[name] = true // the outcomes of the same jobs elsewhere may come later
 			}
 			avoid = append(avoid, b.findAvoidances(now, name, against, pool)...)
@@ -81,6 +81,13 @@ func (b *Detector) drain(now time.Time, name string, m *machineRecord, against *
 	b.drainedOrOnTrial[name] = true
 	b.dropOldest(m, 0, len(m.events))
 	return AutomaticDrain{name, m.drainedUntil, m.reason}
+}
+
+// isPilot reports whether a machine is a pilot of one whose tasks have ended there.
+func (c *PoolCounts) isPilot(name string, m *machineRecord) bool {
+	return c.IsPilotOf != nil && slices.ContainsFunc(m.events, func(e outcomeEvent) bool {
+		return c.IsPilotOf(name, e.NodeSubmitter)
+	})
 }
 
 // evidenceOfOwner returns the evidence of a pilot's owner against it, if it is enough.
