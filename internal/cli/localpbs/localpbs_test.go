@@ -36,7 +36,7 @@ func TestPassOn(t *testing.T) {
 		"/x/qstat": false, "qstat": false, "qdel --version": false, "qhold 70": false, "qselect": false,
 		"qsub --help": false, "qstat roost": false, "squeue --version": false, "/x/sacct -V": false, "sinfo -V": false,
 		"sattach -V": true,
-		"roost-q": true, "roost-q --version": true, "roost-q qstat": true, "roost --help": true, "roost jobs": true,
+		"roost-q":    true, "roost-q --version": true, "roost-q qstat": true, "roost --help": true, "roost jobs": true,
 		"/x/pbsnodes --version": true, "qmgr -c list": true, "jobs": true,
 	} {
 		a, stdout, stderr, passed := newLocalApp(t, dir, t.TempDir())
