@@ -18,7 +18,7 @@ type redactor struct {
 
 func newRedactor() *redactor {
 	const names = `[\w.-]*(?:secret|passw|passphrase|token|credential|api_?key|private|cookie|session_?id|` +
-		`access_?key|authorization|auth_?key|bearer|pin)[\w.-]*`
+		`access_?key|authorization|auth_?key|bearer)[\w.-]*`
 	return &redactor{
 		// a block without its end is removed, too
 		pem: regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\z)`),
@@ -26,7 +26,7 @@ func newRedactor() *redactor {
 		// what follows a # is never sent to a server: links have secrets there
 		link:   regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s#"']*)[#?][^\s"']+`),
 		header: regexp.MustCompile(`(?i)\b(bearer|basic|negotiate)\s+[\w.~+/=-]{6,}`),
-		// NAME = "value", NAME=value, "NAME": "value", --NAME value, and all of this inside
+		// NAME = "value", NAME=value, "NAME": "value", --NAME value; and inside
 		// quotes, where the rest of the quoted text goes
 		setting: regexp.MustCompile(`(?i)(` + names + `\\*["']?\s*(?:[:=]\s*|\s+))` +
 			`(\\+["'](?:[^"\\\n]|\\.)*|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;"']+)`),
