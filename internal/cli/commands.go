@@ -63,6 +63,8 @@ func entries() []frame.CommandEntry {
 		frame.Entry("names", names.NamesCommand), frame.Entry("proxy", names.ProxyCommand),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
 		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
+		nodeEntry("backup", frame.GroupPool, "write what this node stores into an archive"),
+		nodeEntry("restore", frame.GroupPool, "put back what roost backup has written"),
 		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),
 		nodeEntry("up", frame.GroupPool, "run a whole pool on this machine"),
 		nodeEntry("master", frame.GroupPool, "run the daemons that a node file names"),

@@ -247,6 +247,7 @@ func packageOrders() []packageOrder {
 		{"internal/cli/node", false},
 		{"internal/cli/accountingstore", false},
 		{"internal/cli/doctor", false},
+		{"internal/cli/backup", false},
 		{"internal/cli/classad", false},
 		{"internal/cli/pilots", false},
 		{"internal/cli/sim", false},
@@ -316,7 +317,7 @@ func libraries() map[string][]string {
 			"internal/cli/cell", "internal/cli/jobfile", "internal/cli/nodeaccess", "internal/cli/pbs/jobnodes",
 			"internal/cli/translation", "internal/cli/storedfiles", "internal/cli/accountingstore",
 			"internal/cli/images", "internal/cli/flows", "internal/cli/slurm/steps",
-			"internal/cli/slurm/submission", "internal/cli/pilots"},
+			"internal/cli/slurm/submission", "internal/cli/pilots", "internal/cli/backup"},
 		"github.com/minio/minio-go/v7":        {"internal/store/bucket"},
 		"github.com/prometheus/client_golang": {"internal/metrics"},
 		"github.com/prometheus/common":        {"startd/probe"}, // the text format of metrics

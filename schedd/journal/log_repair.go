@@ -50,6 +50,31 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
+// HoldRestored makes a restored copy of a log one whose newest events are lost. The copy is
+// of the time at. What happened since is unknown, so it holds all jobs that had not ended,
+// as [Repair] does, and no number of a job or an attempt is given twice.
+func HoldRestored(dir, host string, now, at time.Time) (*boltfile.RepairReport, error) {
+	r := newRepairState(host)
+	r.uncertain, r.restoredFrom = true, at
+	path := filepath.Join(dir, FileName)
+	damage, err := r.readFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	report := &boltfile.RepairReport{Path: path}
+	if damage != nil {
+		report.Damages = damage.Names()
+		r.classifyDamage(damage.Damages)
+	} else {
+		r.classifyDamage(nil)
+	}
+	q := r.replayQueue()
+	held := r.holdIncomplete(q, now)
+	report.Actions = r.actionTexts(q, held)
+	report.DamagedPath, err = r.replaceFiles(path, q, held, now)
+	return report, err
+}
+
 // SalvageQueue builds a queue as a repair does, from snapshots and later events. A nil
 // event is lost. It also returns the jobs that it holds. The simulator uses it, as it has
 // its own disks.
@@ -91,6 +116,8 @@ type repairState struct {
 	attempts  map[uint64]roost.AttemptNumber // by job number: highest attempt number of any of its events
 	corrected int                            // number of records and events with one flipped bit
 	uncertain bool                           // events of unknown jobs are lost
+	// time of the backup that the log is from; zero: it is the log itself
+	restoredFrom time.Time
 }
 
 func newRepairState(host string) *repairState {
@@ -213,15 +240,23 @@ func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []qu
 		if !r.cutJob(seq) && !r.uncertain {
 			continue
 		}
-		e, ok := q.HoldDamaged(now, seq, r.attempts[seq]+skippedAttempts,
-			"its record on disk was damaged, and what happened to it last may be missing: see what it has done, then "+
-				"release or remove it")
+		e, ok := q.HoldDamaged(now, seq, r.attempts[seq]+skippedAttempts, r.holdReason())
 		if ok {
 			q.Apply(e)
 			events = append(events, e)
 		}
 	}
 	return append(events, r.endSuperseded(q, now)...)
+}
+
+// holdReason says to users why their jobs are held.
+func (r *repairState) holdReason() string {
+	if !r.restoredFrom.IsZero() {
+		return fmt.Sprintf("the queue was restored from a backup of %s, and what happened since is unknown: see what it "+
+			"has done, then release or remove it", r.restoredFrom.Local().Format("2006-01-02 15:04:05"))
+	}
+	return "its record on disk was damaged, and what happened to it last may be missing: see what it has done, then " +
+		"release or remove it"
 }
 
 // endSuperseded ends attempts that seem active only because their ends are lost. Their
@@ -273,7 +308,7 @@ func (r *repairState) actionTexts(q *queue.Queue, held []queue.JobEvent) (all []
 		}
 		all = append(all, fmt.Sprintf("job %v %s", id(e.Job), how))
 	}
-	if r.uncertain {
+	if r.uncertain && r.restoredFrom.IsZero() {
 		all = append(all, "it is unknown which jobs the lost newest events belong to: all jobs that have not "+
 			"ended are held, and jobs whose submission is lost are not in the queue")
 	}

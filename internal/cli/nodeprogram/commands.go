@@ -4,6 +4,7 @@
 package nodeprogram
 
 import (
+	"github.com/roost-batch/roost/internal/cli/backup"
 	"github.com/roost-batch/roost/internal/cli/cell"
 	"github.com/roost-batch/roost/internal/cli/daemons"
 	"github.com/roost-batch/roost/internal/cli/doctor"
@@ -22,7 +23,7 @@ func Commands() []*frame.Command {
 		jobs.ResumeCommand(owner.ResumeMachine), cell.CellCommand(node.RecoverCell),
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
-		doctor.Command(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
+		doctor.Command(), backup.Command(), backup.RestoreCommand(), images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
 		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.ConfigCommand(), node.ReloadCommand(), node.LogLevelCommand(),
 		node.PKICommand(), node.InitCommand(),
