@@ -174,7 +174,7 @@ func New(c Config) *Service {
 		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
 		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
-		filter: submitfilter.New(c.Node.Name, submitFilterOf(c.Node), c.Log),
+		filter: newSubmitFilter(c.Node, c.Log),
 	}
 	s.blobCalls = &blobCalls{server: transfer.NewBlobServer(c.Node, c.Identity)}
 	s.caller = func(ctx context.Context) (queue.CallerIdentity, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -10,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/submitfilter"
 )
 
 // Submit takes jobs. When it returns, they are on disk.
@@ -35,13 +37,13 @@ func submitResult(err error) int {
 	return metrics.SubmitFailed
 }
 
-// submitFilterOf returns the filter that a node file configures. The queue of the cell
+// newSubmitFilter returns the filter that a node file configures. The queue of the cell
 // has that of the node that leads it.
-func submitFilterOf(node *config.Node) (c config.SubmitFilter) {
-	if node.Schedd != nil {
-		c = node.Schedd.Filter
+func newSubmitFilter(node *config.Node, log *slog.Logger) *submitfilter.Filter {
+	if node == nil || node.Schedd == nil {
+		return nil
 	}
-	return c
+	return submitfilter.New(node.Name, node.Schedd.Filter, log)
 }
 
 // filterSubmission has the site's filter look at the jobs of a submission. One that was

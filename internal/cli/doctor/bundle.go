@@ -59,13 +59,39 @@ func (b *bundle) add(name, text string) {
 	b.texts[name] = b.redact.text(text)
 }
 
+// addJSON adds a value. The texts in it lose their secrets before JSON escapes them, as
+// an escape can hide where a word begins.
 func (b *bundle) addJSON(name string, value any) {
-	text, err := json.MarshalIndent(value, "", "  ")
+	text, err := json.Marshal(value)
+	var parts any
+	if err == nil {
+		err = json.Unmarshal(text, &parts)
+	}
+	if err == nil {
+		text, err = json.MarshalIndent(b.redactTexts(parts), "", "  ")
+	}
 	if err != nil {
 		b.notes = append(b.notes, name+": "+err.Error())
 		return
 	}
 	b.add(name, string(text)+"\n")
+}
+
+// redactTexts returns decoded JSON with all its texts redacted.
+func (b *bundle) redactTexts(value any) any {
+	switch v := value.(type) {
+	case string:
+		return b.redact.text(v)
+	case []any:
+		for i := range v {
+			v[i] = b.redactTexts(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = b.redactTexts(v[name])
+		}
+	}
+	return value
 }
 
 // writeBundle collects what says how this node and the pool are, and writes one archive.
