@@ -24,7 +24,7 @@ func (act *jobActions) checkUncertain(q *queue.Queue, t queue.TaskSelector) erro
 	if left <= 0 {
 		return nil
 	}
-	return fmt.Errorf("%v: %w: its record on disk was damaged, and an attempt that is not on record may run at some "+
-		"node until its lease is over: try again in %v",
+	return fmt.Errorf("%v: %w: its record on disk was damaged or restored, and an attempt that is not on record may "+
+		"run at some node until its lease is over: try again in %v",
 		t, roost.Unavailable, (left + time.Second - 1).Truncate(time.Second))
 }

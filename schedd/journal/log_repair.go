@@ -50,9 +50,9 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
-// HoldRestored makes a restored copy of a log one whose newest events are lost. The copy is
-// of the time at. What happened since is unknown, so it holds all jobs that had not ended,
-// as [Repair] does, and no number of a job or an attempt is given twice.
+// HoldRestored makes a restored copy of a log one whose newest events are lost. The copy
+// is of the time at. What happened since is unknown, so it holds all jobs that had not
+// ended, as [Repair] does, and no number of a job or an attempt is given twice.
 func HoldRestored(dir, host string, now, at time.Time) (*boltfile.RepairReport, error) {
 	r := newRepairState(host)
 	r.uncertain, r.restoredFrom = true, at
@@ -252,8 +252,8 @@ func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []qu
 // holdReason says to users why their jobs are held.
 func (r *repairState) holdReason() string {
 	if !r.restoredFrom.IsZero() {
-		return fmt.Sprintf("the queue was restored from a backup of %s, and what happened since is unknown: see what it "+
-			"has done, then release or remove it", r.restoredFrom.Local().Format("2006-01-02 15:04:05"))
+		return fmt.Sprintf("the queue was restored from a backup of %s, and what happened since is unknown: see what "+
+			"it has done, then release or remove it", r.restoredFrom.Local().Format("2006-01-02 15:04:05"))
 	}
 	return "its record on disk was damaged, and what happened to it last may be missing: see what it has done, then " +
 		"release or remove it"

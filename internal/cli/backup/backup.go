@@ -29,18 +29,19 @@ func Command() *frame.Command {
 	return &frame.Command{
 		Name: "backup", Group: frame.GroupPool, Summary: "write what this node stores into an archive",
 		Synopsis: "FILE", MinOperands: 1, MaxOperands: 1, OperandName: "the archive to write", Run: runBackup,
-		Description: "Writes the queue, the history, the accounts, the authority, the settings and the keys of this " +
-			"node into one archive, while its daemons run. They stand still while their files are copied. " +
+		Description: "Writes the queue, the history, the accounts, the authority, the settings and the keys of " +
+			"this node into one archive, while its daemons run. They stand still while their files are copied. " +
 			"The archive has the keys of the node, and of the pool on a central manager: store it accordingly.",
 		Examples: []frame.Example{
-			{Line: "roost backup /srv/backup/submit1.tar.gz", Description: "as root, of the node of /etc/roost/node.hcl"},
+			{Line: "roost backup /srv/backup/submit1.tar.gz",
+				Description: "as root, of the node of /etc/roost/node.hcl"},
 			{Line: "roost restore /srv/backup/submit1.tar.gz", Description: "on the machine that takes its place"},
 		},
 		Flags: []ucli.Flag{
-			&ucli.BoolFlag{Name: "checkpoints", Usage: "also the images and packages of a checkpoint server, which may " +
-				"be large"},
+			&ucli.BoolFlag{Name: "checkpoints", Usage: "also the images and packages of a checkpoint server, which " +
+				"may be large"},
 			&ucli.BoolFlag{Name: "force", Usage: "replace FILE if it is there already"},
-			nodeaccess.ConfigFlag(), frame.JSONFlag(),
+			&ucli.StringFlag{Name: "config", Usage: "the node `FILE` of the node that is meant"}, frame.JSONFlag(),
 		},
 	}
 }
@@ -52,12 +53,12 @@ func runBackup(c *frame.Invocation) error {
 	}
 	path := c.AbsolutePath(c.Args[0])
 	if _, err := os.Lstat(path); err == nil && !c.Flag("force") {
-		return frame.WithHint(frame.KindErrorf(roost.NoOutput, "%s is there already", document.PrintableText(c.Args[0])),
-			"name another file, or replace it with --force")
+		return frame.WithHint(frame.KindErrorf(roost.NoOutput, "%s is there already",
+			document.PrintableText(c.Args[0])), "name another file, or replace it with --force")
 	}
 	if isBelow(path, n.Dir) {
-		return frame.KindErrorf(roost.Usage, "%s is in the directory that it is to be a backup of: name a file outside "+
-			"of %s, best on another machine", document.PrintableText(c.Args[0]), n.Dir)
+		return frame.KindErrorf(roost.Usage, "%s is in the directory that it is to be a backup of: name a file "+
+			"outside of %s, best on another machine", document.PrintableText(c.Args[0]), n.Dir)
 	}
 	m, err := writeBackup(path, n, c.Now(), c.Flag("checkpoints"))
 	if err != nil {
@@ -140,14 +141,15 @@ func (s *selection) copyNode() error {
 	if len(n.Negotiators) > 1 && n.Negotiator != nil {
 		dir := filepath.Join(n.Dir, "negotiator")
 		left = append(left, dir)
-		s.manifest.Left = append(s.manifest.Left, fmt.Sprintf("%s: the pool has %d negotiators, and the others have it: "+
-			"after a restore this one joins them anew (roost cell remove, roost cell add)", dir, len(n.Negotiators)))
+		s.manifest.Left = append(s.manifest.Left, fmt.Sprintf("%s: the pool has %d negotiators, and the others have "+
+			"it: after a restore this one joins them anew (roost cell remove, roost cell add)", dir,
+			len(n.Negotiators)))
 	}
 	if q := n.CellQueue; q != nil && len(q.Members) > 1 {
 		dir := filepath.Join(n.Dir, "cell-queue")
 		left = append(left, dir)
-		s.manifest.Left = append(s.manifest.Left, fmt.Sprintf("%s: the queue of the cell has %d members, and the others "+
-			"have it", dir, len(q.Members)))
+		s.manifest.Left = append(s.manifest.Left, fmt.Sprintf("%s: the queue of the cell has %d members, and the "+
+			"others have it", dir, len(q.Members)))
 	}
 	s.seen = map[string]bool{}
 	roots := []string{n.Dir, filepath.Dir(n.File)}
@@ -199,8 +201,8 @@ func (s *selection) copyEntry(path string, d fs.DirEntry) error {
 		return err
 	}
 	t := info.Sys().(*syscall.Stat_t)
-	file := StoredFile{Path: path, Mode: info.Mode() &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky), UID: int(t.Uid),
-		GID: int(t.Gid)}
+	file := StoredFile{Path: path, Mode: info.Mode() &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky),
+		UID: int(t.Uid), GID: int(t.Gid)}
 	to := s.copyPath(path)
 	switch file.Mode.Type() {
 	case fs.ModeDir:

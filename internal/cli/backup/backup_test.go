@@ -29,7 +29,8 @@ func newNode(t *testing.T) (dir, file string) {
 		"empty":             "",
 	} {
 		path = filepath.Join(dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o640)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750),
+			os.WriteFile(path, []byte(text), 0o640)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +67,8 @@ func tree(t *testing.T, dir string) (text string) {
 		if d.Type().IsRegular() {
 			content, err = os.ReadFile(path)
 		}
-		text += fmt.Sprintf("%s %v %s %.20s %d\n", strings.TrimPrefix(path, dir), info.Mode(), link, content, len(content))
+		text += fmt.Sprintf("%s %v %s %.20s %d\n", strings.TrimPrefix(path, dir), info.Mode(), link, content,
+			len(content))
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -74,8 +76,8 @@ func tree(t *testing.T, dir string) (text string) {
 	return text
 }
 
-// TestRestore checks that what comes out of an archive is what went in, but for logs,
-// what startds store and sockets.
+// TestRestore checks that what comes out of an archive is what went in. Logs, what
+// startds store and sockets are left out.
 func TestRestore(t *testing.T) {
 	dir, file := newNode(t)
 	archive := filepath.Join(t.TempDir(), "b.tar.gz")
@@ -147,7 +149,8 @@ func TestDamagedArchive(t *testing.T) {
 
 // TestManifests checks which manifests are refused.
 func TestManifests(t *testing.T) {
-	good := Manifest{Version: 1, Dir: "/d", NodeFile: "/d/etc/node.hcl", Files: []StoredFile{{Path: "/d/x", Mode: 0o600}}}
+	good := Manifest{Version: 1, Dir: "/d", NodeFile: "/d/etc/node.hcl",
+		Files: []StoredFile{{Path: "/d/x", Mode: 0o600}}}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}

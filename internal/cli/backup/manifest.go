@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// An archive is a tar file, compressed by gzip. Its first entry is the manifest, which has
-// the checksums of all others, in their order.
+// An archive is a tar file, compressed by gzip. Its first entry is the manifest, which
+// has the checksums of all others, in their order.
 
 const (
 	manifestName    = "manifest.json"
@@ -58,9 +58,9 @@ type StoredFile struct {
 func (m *Manifest) check() error {
 	switch {
 	case m.Version > manifestVersion:
-		return fmt.Errorf("%w: the archive has format %d, and this is roost %s, which reads format %d: restore it with "+
-			"the version that wrote it (%s) or a newer one", roost.Invalid, m.Version, roost.Version, manifestVersion,
-			m.Roost)
+		return fmt.Errorf("%w: the archive has format %d, and this is roost %s, which reads format %d: restore it "+
+			"with the version that wrote it (%s) or a newer one", roost.Invalid, m.Version, roost.Version,
+			manifestVersion, m.Roost)
 	case m.Version < 1 || !filepath.IsAbs(m.Dir) || !filepath.IsAbs(m.NodeFile):
 		return fmt.Errorf("%w: its manifest names no directory of a node", roost.Invalid)
 	}

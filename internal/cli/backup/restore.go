@@ -26,12 +26,13 @@ func RestoreCommand() *frame.Command {
 	return &frame.Command{
 		Name: "restore", Group: frame.GroupPool, Summary: "put back what roost backup has written",
 		Synopsis: "FILE", MinOperands: 1, MaxOperands: 1, OperandName: "an archive of roost backup", Run: runRestore,
-		Description: "Puts the files of an archive back where they were. Nothing may be there that they would replace, " +
-			"and no daemon may run there. Jobs that had not ended at the time of the backup are held: they may have " +
-			"ended since, or run still. Numbers of jobs and attempts that the node may have given since are not " +
-			"given again.",
+		Description: "Puts the files of an archive back where they were. Nothing may be there that they would " +
+			"replace, and no daemon may run there. Jobs that had not ended at the time of the backup are held: they " +
+			"may have ended since, or run still. Numbers of jobs and attempts that the node may have given since " +
+			"are not given again.",
 		Examples: []frame.Example{
-			{Line: "roost restore --dry-run submit1.tar.gz", Description: "what is in it, and whether it could be restored"},
+			{Line: "roost restore --dry-run submit1.tar.gz",
+				Description: "what is in it, and whether it could be restored"},
 			{Line: "roost restore submit1.tar.gz && systemctl start roost", Description: "as root, on a new machine"},
 			{Line: "roost release all", Description: "as each user, after looking at what the held jobs have done"},
 		},
@@ -106,9 +107,9 @@ func checkTarget(m *Manifest) error {
 // stagingSuffix is appended to the directory of a node for that of an unfinished restore.
 const stagingSuffix = ".restoring"
 
-// restore unpacks an archive beside the node's directory, holds the jobs in the copy, and
-// moves all files to their places. Before that nothing of the node is there, so that an
-// interrupted restore is begun anew.
+// restore unpacks an archive beside the node's directory and holds the jobs in the copy.
+// Then it moves all files to their places. Before that nothing of the node is there, so
+// that an interrupted restore is begun anew.
 func (r *restoredNode) restore(c *frame.Invocation, a *archiveReader) error {
 	staging := strings.TrimSuffix(r.Dir, "/") + stagingSuffix
 	if err := os.MkdirAll(filepath.Dir(staging), 0o755); err != nil {
@@ -122,7 +123,9 @@ func (r *restoredNode) restore(c *frame.Invocation, a *archiveReader) error {
 	}
 	defer os.RemoveAll(staging)
 	at := func(path string) string { return filepath.Join(staging, path) }
-	if err := a.eachFile(func(f *StoredFile, content io.Reader) error { return unpack(f, at(f.Path), content) }); err != nil {
+	if err := a.eachFile(func(f *StoredFile, content io.Reader) error {
+		return unpack(f, at(f.Path), content)
+	}); err != nil {
 		return err
 	}
 	if r.Schedd {
@@ -275,8 +278,8 @@ func (r *restoredNode) report(c *frame.Invocation, name string) error {
 	for _, text := range r.held {
 		fmt.Fprintln(c.Stdout, document.PrintableText(text))
 	}
-	fmt.Fprintf(c.Stdout, "Restored to %s. Start the daemons: systemctl start roost, or roost master --config %s\n", r.Dir,
-		r.NodeFile)
+	fmt.Fprintf(c.Stdout, "Restored to %s. Start the daemons: systemctl start roost, or roost master --config %s\n",
+		r.Dir, r.NodeFile)
 	if r.Schedd {
 		fmt.Fprintln(c.Stdout, "Then users look at what their held jobs have done, and release them: roost release all")
 	}
