@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 
 [ "$(id -u)" = 0 ] || { echo "test-packages: it needs root" >&2 && exit 77; }
 command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap >/dev/null
-mirror=${MIRROR:-http://deb.debian.org/debian}
+# the archive that this machine itself installs from
+mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1)}
 base=build/debian
 work=$(mktemp -d "$PWD/build/test-packages.XXXXXX")
 failed=0

@@ -16,10 +16,10 @@ var now = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 
 // parse parses a command line and a script.
 func parse(script string, environ []string, args ...string) (Result, error) {
-	return Parse(args, qsub.QsubCaller{Dir: "/work", Home: "/home/ada", User: "ada", Host: "h", Environ: environ,
+	return Parse(args, qsub.QsubCaller{Dir: "/data", Home: "/home/ada", User: "ada", Host: "h", Environ: environ,
 		Now: now, Stdin: func() ([]byte, error) { return []byte(script), nil },
 		Read: func(path string) ([]byte, error) {
-			if path != "/work/job.sh" {
+			if path != "/data/job.sh" {
 				return nil, os.ErrNotExist
 			}
 			return []byte(script), nil
