@@ -41,7 +41,7 @@ const (
 	AttrNumTasks      = "NumTasks"      // of a schedd: tasks that have not ended
 	AttrCgroupVersion = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
 	// a list of the limits that the machine enforces: "cpu", "cpuset", "memory",
-	// "devices", "pids", "freeze"
+	// "devices", "pids", "freeze", "io"
 	AttrEnforces      = "Enforces"
 	AttrTasksCpu      = "TasksCpu"          // cores that tasks use now
 	AttrTasksMemory   = "TasksMemory"       // MiB that tasks use now

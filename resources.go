@@ -104,26 +104,32 @@ type Resources struct {
 	// GPUMemory is what a task takes of each of its GPUs; 0 means whole GPUs. It has no
 	// meaning for a machine: package gpu knows how much of each GPU is free.
 	GPUMemory Bytes
+
+	// of a task: zero rates are not requested; of a machine: it states none
+	IO IORates `json:",omitzero"`
 }
 
 // Add returns r + s, without GPUMemory.
 func (r Resources) Add(s Resources) Resources {
-	return Resources{CPU: r.CPU + s.CPU, Memory: r.Memory + s.Memory, Disk: r.Disk + s.Disk, GPUs: r.GPUs + s.GPUs}
+	return Resources{CPU: r.CPU + s.CPU, Memory: r.Memory + s.Memory, Disk: r.Disk + s.Disk, GPUs: r.GPUs + s.GPUs,
+		IO: r.IO.Add(s.IO)}
 }
 
 // Sub returns r - s, which may be negative in places, without GPUMemory.
 func (r Resources) Sub(s Resources) Resources {
-	return Resources{CPU: r.CPU - s.CPU, Memory: r.Memory - s.Memory, Disk: r.Disk - s.Disk, GPUs: r.GPUs - s.GPUs}
+	return Resources{CPU: r.CPU - s.CPU, Memory: r.Memory - s.Memory, Disk: r.Disk - s.Disk, GPUs: r.GPUs - s.GPUs,
+		IO: r.IO.Sub(s.IO)}
 }
 
 // FitsIn reports whether r fits into free, in every dimension.
 func (r Resources) FitsIn(free Resources) bool {
-	return r.CPU <= free.CPU && r.Memory <= free.Memory && r.Disk <= free.Disk && r.GPUs <= free.GPUs
+	return r.CPU <= free.CPU && r.Memory <= free.Memory && r.Disk <= free.Disk && r.GPUs <= free.GPUs &&
+		r.IO.FitsIn(free.IO)
 }
 
 // IsNegative reports whether any dimension is below zero.
 func (r Resources) IsNegative() bool {
-	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0
+	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0 || r.IO.IsNegative()
 }
 
 // TimesIn returns how often r fits into free. Dimensions that are zero in r do not count.
@@ -133,6 +139,7 @@ func (r Resources) TimesIn(free Resources) int {
 	for _, d := range [...][2]int64{
 		{int64(r.CPU), int64(free.CPU)}, {int64(r.Memory), int64(free.Memory)},
 		{int64(r.Disk), int64(free.Disk)}, {int64(r.GPUs), int64(free.GPUs)},
+		{int64(r.IO.Disk), int64(free.IO.Disk)}, {int64(r.IO.Network), int64(free.IO.Network)},
 	} {
 		if d[0] > 0 {
 			times = min(times, int(max(d[1], 0)/d[0]))
@@ -154,6 +161,12 @@ func (r Resources) String() string {
 		if r.GPUMemory > 0 {
 			s += fmt.Sprintf(" with %v", r.GPUMemory)
 		}
+	}
+	if r.IO.Disk > 0 {
+		s += fmt.Sprintf(", %v disk I/O", r.IO.Disk)
+	}
+	if r.IO.Network > 0 {
+		s += fmt.Sprintf(", %v network", r.IO.Network)
 	}
 	return s
 }

@@ -7,7 +7,7 @@ func (f *FreeResources) WholeMachine() (p Placement, ok bool) {
 	if !f.IsIdle() {
 		return p, false
 	}
-	p.Disk = f.diskSize
+	p.Disk, p.IO = f.diskSize, f.ioTotal
 	for i := range f.units {
 		if u := &f.units[i]; !u.usesCPUOfOthers() {
 			p.Parts = append(p.Parts, UnitPart{Unit: i, CPU: u.CPU, Memory: u.Memory})
@@ -24,7 +24,7 @@ func (f *FreeResources) WholeMachine() (p Placement, ok bool) {
 // IsIdle reports whether nothing of the machine is allocated and no task waits for it.
 // All classes and reclaimed resources count.
 func (f *FreeResources) IsIdle() bool {
-	if f.disk < f.diskSize {
+	if f.disk < f.diskSize || f.io != f.ioTotal {
 		return false
 	}
 	for i := range f.units {

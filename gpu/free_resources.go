@@ -17,9 +17,11 @@ type FreeResources struct {
 	devices  []DeviceState
 	linkRows []int // closeness of each pair of devices, row by row; nil if no links are known
 	disk     roost.Bytes
-	diskSize roost.Bytes // total disk
-	cpuOnly  bool        // some units have no devices: requests without GPUs go there
-	reclaims bool        // the machine reclaims what its tasks do not use
+	diskSize roost.Bytes   // total disk
+	io       roost.IORates // free
+	ioTotal  roost.IORates // zero rates: the machine states none
+	cpuOnly  bool          // some units have no devices: requests without GPUs go there
+	reclaims bool          // the machine reclaims what its tasks do not use
 }
 
 type unitState struct {
@@ -64,6 +66,9 @@ func NewFree(units []ResourceUnit, disk roost.Bytes) *FreeResources {
 	return f
 }
 
+// SetIOTotal sets the rates of I/O that the machine has, of which nothing is taken yet.
+func (f *FreeResources) SetIOTotal(r roost.IORates) { f.io, f.ioTotal = r, r }
+
 // Clone returns a copy that shares only immutable parts.
 func (f *FreeResources) Clone() *FreeResources {
 	g := *f
@@ -74,7 +79,7 @@ func (f *FreeResources) Clone() *FreeResources {
 // EmptyClone returns a copy with nothing allocated and nothing waiting.
 func (f *FreeResources) EmptyClone() *FreeResources {
 	g := f.Clone()
-	g.disk = g.diskSize
+	g.disk, g.io = g.diskSize, g.ioTotal
 	for i := range g.units {
 		u := &g.units[i]
 		u.cpu, u.memory, u.queue = [2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory, UnitQueue{}
@@ -141,7 +146,7 @@ func (f *FreeResources) Devices() []DeviceState { return f.devices }
 
 // Total returns what the machine has. GPUs are the healthy ones.
 func (f *FreeResources) Total() roost.Resources {
-	r := roost.Resources{Disk: f.diskSize}
+	r := roost.Resources{Disk: f.diskSize, IO: f.ioTotal}
 	for i := range f.units {
 		r.CPU += f.units[i].CPU
 		r.Memory += f.units[i].Memory
@@ -157,7 +162,7 @@ func (f *FreeResources) Total() roost.Resources {
 // LeftForBatch returns what batch requests can still get: what is free in units whose
 // queue is not closed. GPUs are the whole ones.
 func (f *FreeResources) LeftForBatch() roost.Resources {
-	r := roost.Resources{Disk: f.disk}
+	r := roost.Resources{Disk: f.disk, IO: f.io}
 	for i := range f.units {
 		if u := &f.units[i]; !u.queue.IsClosed() {
 			r.CPU += u.cpu[BatchClass]
@@ -187,7 +192,7 @@ func (f *FreeResources) SetHealth(uuid string, h DeviceHealth) bool {
 
 // HasSameFree reports whether f and g, of the same units, have the same free resources.
 func (f *FreeResources) HasSameFree(g *FreeResources) bool {
-	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unitState) bool {
+	return f.disk == g.disk && f.io == g.io && slices.EqualFunc(f.units, g.units, func(a, b unitState) bool {
 		return a.cpu == b.cpu && a.memory == b.memory && a.reclaimable == b.reclaimable
 	}) &&
 		slices.EqualFunc(f.devices, g.devices, func(a, b DeviceState) bool {

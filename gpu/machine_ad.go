@@ -138,13 +138,16 @@ func ReadAd(ad *classad.Ad) (*FreeResources, error) {
 	size := roost.Bytes(amountAttr(ad, roost.AttrTotalDisk, float64(roost.KiB)))
 	disk := roost.Bytes(amountAttr(ad, roost.AttrDisk, float64(roost.KiB)))
 	if _, ok := ad.Lookup(roost.AttrUnits); !ok {
-		return machineOfSums(ad, disk, max(size, disk)), nil
+		f := machineOfSums(ad, disk, max(size, disk))
+		readIORates(f, ad)
+		return f, nil
 	}
 	list, ok := ad.Eval(roost.AttrUnits, nil).Elements(nil)
 	if !ok || len(list) == 0 || len(list) > maxUnits {
 		return nil, fmt.Errorf("%s: %w: it is no list of resource units", roost.AttrUnits, roost.Invalid)
 	}
 	f := &FreeResources{disk: disk, diskSize: max(size, disk)}
+	readIORates(f, ad)
 	r := adReader{free: f}
 	for i, v := range list {
 		a, ok := v.Ad()
@@ -156,6 +159,31 @@ func ReadAd(ad *classad.Ad) (*FreeResources, error) {
 		}
 	}
 	return f, r.readLinks()
+}
+
+// readIORates reads the rates of I/O of a machine's ad.
+func readIORates(f *FreeResources, ad *classad.Ad) {
+	f.io = IORatesOf(ad, roost.AttrDiskIO, roost.AttrNetwork)
+	f.ioTotal = IORatesOf(ad, roost.AttrTotalDiskIO, roost.AttrTotalNetwork).Max(f.io)
+}
+
+// IORatesOf reads two rates of an ad. An absent one is 0.
+func IORatesOf(ad *classad.Ad, disk, network string) roost.IORates {
+	rate := func(name string) roost.ByteRate {
+		return min(roost.ByteRate(amountAttr(ad, name, float64(roost.KiB))), roost.MaxByteRate)
+	}
+	return roost.IORates{Disk: rate(disk), Network: rate(network)}
+}
+
+// DescribeIORates writes the rates into an ad in KiB per second, those that are not zero
+// in shown.
+func DescribeIORates(ad *classad.Ad, r, shown roost.IORates, disk, network string) {
+	if shown.Disk > 0 {
+		ad.SetInt(disk, int64(r.Disk)/int64(roost.KiB))
+	}
+	if shown.Network > 0 {
+		ad.SetInt(network, int64(r.Network)/int64(roost.KiB))
+	}
 }
 
 // maxUnits bounds the units read from an ad.

@@ -18,6 +18,7 @@ type DeviceRequest struct {
 type Placement struct {
 	Class  AppClass
 	Disk   roost.Bytes
+	IO     roost.IORates // of the whole machine, like Disk
 	Parts  []UnitPart    // by unit
 	Shares []DeviceShare // by device
 
@@ -69,10 +70,10 @@ func (f *FreeResources) PlaceOrExplain(r DeviceRequest) (Placement, error) {
 // fits, and overwrites p, whose memory it reuses. With a unit other than AnyUnit it
 // examines only that unit, and the devices that take their CPU from it.
 func (f *FreeResources) FindPlacement(r DeviceRequest, unit int, p *Placement) bool {
-	if r.Disk > f.disk {
+	if r.Disk > f.disk || !r.IO.FitsIn(f.io) {
 		return false
 	}
-	p.Class, p.Disk, p.Parts, p.Shares = r.Class, r.Disk, p.Parts[:0], p.Shares[:0]
+	p.Class, p.Disk, p.IO, p.Parts, p.Shares = r.Class, r.Disk, r.IO, p.Parts[:0], p.Shares[:0]
 	if r.GPUs > 0 {
 		return f.findDevices(r, unit, p)
 	}
@@ -138,7 +139,8 @@ func (f *FreeResources) movePlacement(p Placement, by int) {
 	n := roost.Bytes(by)
 	f.moveReclaimable(&p, by)
 	f.disk -= n * p.Disk
-	ok := f.disk >= 0 && f.disk <= f.diskSize
+	f.io = f.io.Sub(p.IO.Times(by))
+	ok := f.disk >= 0 && f.disk <= f.diskSize && f.io.FitsIn(f.ioTotal) && !f.io.IsNegative()
 	for _, part := range p.Parts {
 		u := &f.units[part.Unit]
 		if p.Reclaimed {
@@ -163,7 +165,7 @@ func (f *FreeResources) movePlacement(p Placement, by int) {
 // CanTake reports whether a placement could be allocated, apart from node queues and the
 // health of devices.
 func (f *FreeResources) CanTake(p Placement) bool {
-	if p.Disk > f.disk {
+	if p.Disk > f.disk || !p.IO.FitsIn(f.io) {
 		return false
 	}
 	if !p.Reclaimed && !f.fitsInFree(&p) {
@@ -198,7 +200,7 @@ func (f *FreeResources) QueueableUnit(r DeviceRequest) (unit int, ok bool) {
 func (f *FreeResources) fitsEmptyUnit(i int, r DeviceRequest) bool {
 	u := &f.units[i]
 	if u.usesCPUOfOthers() || r.CPU > u.CPU || r.Memory > u.Memory || r.Disk > f.diskSize ||
-		r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly {
+		!r.IO.FitsIn(f.ioTotal) || r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly {
 		return false
 	}
 	n := 0

@@ -99,6 +99,9 @@ func (f *FreeResources) CanReturnAll(all []Placement) bool {
 		if g.disk += p.Disk; p.Disk < 0 || g.disk > g.diskSize {
 			return false
 		}
+		if g.io = g.io.Add(p.IO); p.IO.IsNegative() || !g.io.FitsIn(g.ioTotal) {
+			return false
+		}
 		for _, part := range p.Parts {
 			if part.Unit < 0 || part.Unit >= len(g.units) || part.CPU < 0 || part.Memory < 0 {
 				return false

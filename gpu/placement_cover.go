@@ -10,11 +10,15 @@ import "github.com/roost-batch/roost"
 func CoverPlacement(p Placement, held []Placement) (now, later Placement) {
 	now.Class, later.Class = p.Class, p.Class
 	var disk roost.Bytes
+	var io roost.IORates
 	for i := range held {
 		disk += held[i].Disk
+		io = io.Add(held[i].IO)
 	}
 	now.Disk = max(p.Disk-disk, 0)
 	later.Disk = p.Disk - now.Disk
+	now.IO = p.IO.Sub(io).Max(roost.IORates{})
+	later.IO = p.IO.Sub(now.IO)
 	for _, part := range p.Parts {
 		n := part
 		for i := range held {

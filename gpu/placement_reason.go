@@ -102,6 +102,8 @@ func (f *FreeResources) missingText(r DeviceRequest) string {
 	add(r.CPU > sum.CPU, sum.CPU, r.CPU, "cpus")
 	add(r.Memory > sum.Memory, sum.Memory, r.Memory, "memory")
 	add(r.Disk > f.disk, f.disk, r.Disk, "disk")
+	add(r.IO.Disk > f.io.Disk, f.io.Disk, r.IO.Disk, "disk I/O")
+	add(r.IO.Network > f.io.Network, f.io.Network, r.IO.Network, "network")
 	switch {
 	case waits > 0 && open > 0 && len(short) > 0:
 		return "others wait for what falls free in some units, and in the rest only " + strings.Join(short, ", ") +

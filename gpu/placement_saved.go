@@ -12,8 +12,9 @@ import (
 type SavedPlacement struct {
 	Class  AppClass `json:",omitempty"`
 	Disk   roost.Bytes
-	Parts  []SavedPart  `json:",omitempty"`
-	Shares []SavedShare `json:",omitempty"`
+	IO     roost.IORates `json:",omitzero"`
+	Parts  []SavedPart   `json:",omitempty"`
+	Shares []SavedShare  `json:",omitempty"`
 
 	Reclaimed bool `json:",omitempty"`
 }
@@ -34,7 +35,7 @@ type SavedShare struct {
 
 // Save returns a placement by names.
 func (f *FreeResources) Save(p Placement) SavedPlacement {
-	s := SavedPlacement{Class: p.Class, Disk: p.Disk, Reclaimed: p.Reclaimed}
+	s := SavedPlacement{Class: p.Class, Disk: p.Disk, IO: p.IO, Reclaimed: p.Reclaimed}
 	for _, part := range p.Parts {
 		s.Parts = append(s.Parts, SavedPart{f.units[part.Unit].Name, part.CPU, part.Memory})
 	}
@@ -47,7 +48,7 @@ func (f *FreeResources) Save(p Placement) SavedPlacement {
 // Restore returns the placement of a SavedPlacement, and takes nothing. The error, of
 // kind roost.NotFound, names what the machine no longer has.
 func (f *FreeResources) Restore(s SavedPlacement) (Placement, error) {
-	p := Placement{Class: s.Class, Disk: s.Disk, Reclaimed: s.Reclaimed}
+	p := Placement{Class: s.Class, Disk: s.Disk, IO: s.IO, Reclaimed: s.Reclaimed}
 	for _, part := range s.Parts {
 		u := slices.IndexFunc(f.units, func(u unitState) bool { return u.Name == part.Unit })
 		if u < 0 {

@@ -158,6 +158,9 @@ func randomRequest(r *rand.Rand) DeviceRequest {
 		q.GPUMemory = 1 + roost.Bytes(r.Int64N(int64(20*roost.GiB)))
 	}
 	q.Disk = roost.Bytes(r.Int64N(int64(8 * roost.GiB)))
+	if r.IntN(2) == 0 {
+		q.IO = roost.IORates{Disk: roost.ByteRate(r.IntN(100 << 20)), Network: roost.ByteRate(r.IntN(30 << 20))}
+	}
 	return q
 }
 
@@ -173,6 +176,7 @@ func TestRandom(t *testing.T) {
 			continue // too few cores for the cards
 		}
 		f := NewFree(units, 50*roost.GiB)
+		f.SetIOTotal(roost.IORates{Disk: 300 << 20, Network: 100 << 20})
 		whole := f.Clone()
 		var held []Placement
 		for range 60 {
@@ -222,7 +226,7 @@ func TestRandom(t *testing.T) {
 // fitsExhaustively tries every set of devices, and every unit for a request that needs
 // CPU of a unit.
 func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
-	if q.Disk > f.disk {
+	if q.Disk > f.disk || q.IO.Disk > f.io.Disk || q.IO.Network > f.io.Network {
 		return false
 	}
 	for set := range 1 << len(f.devices) {
@@ -266,7 +270,8 @@ func checkPlacement(t *testing.T, f *FreeResources, q DeviceRequest, p Placement
 	for _, part := range p.Parts {
 		cpu, memory = cpu+part.CPU, memory+part.Memory
 	}
-	if cpu != q.CPU || memory != q.Memory || p.Disk != q.Disk || len(p.Shares) != q.GPUs || !f.CanTake(p) {
+	if cpu != q.CPU || memory != q.Memory || p.Disk != q.Disk || p.IO != q.IO || len(p.Shares) != q.GPUs ||
+		!f.CanTake(p) {
 		t.Fatalf("%+v is placed as %+v", q, p)
 	}
 	if q.GPUMemory > 0 || q.GPUs < 2 || len(f.linkRows) == 0 {
@@ -315,6 +320,13 @@ func sumHeld(t *testing.T, f *FreeResources, held []Placement) {
 			}
 		}
 	}
+	io := f.io
+	for _, p := range held {
+		io.Disk, io.Network = io.Disk+p.IO.Disk, io.Network+p.IO.Network
+	}
+	if io != f.ioTotal {
+		t.Fatalf("%v is free and held, and there is %v", io, f.ioTotal)
+	}
 	for i, d := range f.devices {
 		if d.Free != d.Memory-devices[i] || d.Free < 0 || d.Tasks != tasks[i] {
 			t.Fatalf("card %d of %v has %v free, and %v is held", i, d.Memory, d.Free, devices[i])
@@ -337,6 +349,12 @@ func roundTrip(t *testing.T, f *FreeResources, held []Placement) {
 		t.Fatal(err)
 	}
 	g.disk, g.diskSize = f.disk, f.diskSize // the ad has KiB
+	DescribeIORates(ad, f.ioTotal, f.ioTotal, roost.AttrTotalDiskIO, roost.AttrTotalNetwork)
+	DescribeIORates(ad, f.io, f.ioTotal, roost.AttrDiskIO, roost.AttrNetwork)
+	readIORates(g, ad)
+	if d := f.io.Sub(g.io); g.ioTotal != f.ioTotal || d.IsNegative() || d.Disk >= 1024 || d.Network >= 1024 {
+		t.Fatalf("%v of %v are read as %v of %v", f.io, f.ioTotal, g.io, g.ioTotal)
+	}
 	other := classad.New()
 	other.Update(again)
 	g.Describe(other)
@@ -351,7 +369,7 @@ func roundTrip(t *testing.T, f *FreeResources, held []Placement) {
 	}
 	for _, p := range held {
 		q, err := f.Restore(f.Save(p))
-		if err != nil || placementText(f, p) != placementText(f, q) || p.Class != q.Class {
+		if err != nil || placementText(f, p) != placementText(f, q) || p.Class != q.Class || p.IO != q.IO {
 			t.Fatalf("%+v is restored as %+v: %v", p, q, err)
 		}
 	}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -15,6 +17,10 @@ type LimitSettings struct {
 	Sandbox   EnforcementLevel // whether tasks run in a sandbox
 	CPU       bool             // a task never gets more CPU than it requested, even if the machine is idle
 	Processes int              // the most processes and threads of a task
+	// percent of its request that a task with memory slack may use beyond it while memory
+	// is idle; 0: none may
+	MemorySlack int
+	IO          roost.IORates // rates of a task that asks for none; 0: it is not limited
 
 	TaskDisk roost.Bytes // default disk of a task; 0: a tenth of the disk that the startd offers
 	// files and directories of a task; 0: a million, and at most a tenth of the file
@@ -61,6 +67,16 @@ func (s *blockReader) readLimits(b *hclsyntax.Block, to *LimitSettings) {
 	l.readEnforcement("sandbox", &to.Sandbox)
 	l.readBool("cpu_limit", &to.CPU)
 	l.readCount("max_processes", &to.Processes)
+	l.readSetting("memory_slack", "50", func(text string) error {
+		n, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
+		if err != nil || n < 0 || n > maxMemorySlack {
+			return fmt.Errorf("%s is not a percentage from 0 to %d", text, maxMemorySlack)
+		}
+		to.MemorySlack = n
+		return nil
+	})
+	readByteRate(l, "task_disk_io", `"20MB/s"`, &to.IO.Disk)
+	readByteRate(l, "task_network", `"100Mbit/s"`, &to.IO.Network)
 	l.readSize("task_disk", `"20GiB"`, &to.TaskDisk)
 	l.readCount("task_files", &to.TaskFiles)
 	l.readSize("task_output", `"1GiB"`, &to.TaskOutput)
@@ -70,6 +86,23 @@ func (s *blockReader) readLimits(b *hclsyntax.Block, to *LimitSettings) {
 	})
 	l.readDuration("reclaim_after", `"5m"`, &to.ReclaimAfter)
 	l.reportUnknown()
+}
+
+// maxMemorySlack bounds the memory that a task may use beyond its request, in percent.
+const maxMemorySlack = 1000
+
+// readByteRate reads a rate of data.
+func readByteRate(s *blockReader, name, example string, to *roost.ByteRate) {
+	s.readSetting(name, example, func(text string) (err error) {
+		*to, err = roost.ParseByteRate(text)
+		return err
+	})
+}
+
+func (w fileWriter) writeByteRate(name string, r roost.ByteRate) {
+	if r != 0 {
+		w.writeText(name, strconv.FormatInt(int64(r), 10)+"/s")
+	}
 }
 
 func (s *blockReader) readEnforcement(name string, to *EnforcementLevel) {
@@ -93,6 +126,11 @@ func (w fileWriter) writeLimits(l LimitSettings) {
 	if l.Processes != 0 {
 		b.writeNumber("max_processes", l.Processes)
 	}
+	if l.MemorySlack != 0 {
+		b.writeNumber("memory_slack", l.MemorySlack)
+	}
+	b.writeByteRate("task_disk_io", l.IO.Disk)
+	b.writeByteRate("task_network", l.IO.Network)
 	b.writeSize("task_disk", l.TaskDisk)
 	if l.TaskFiles != 0 {
 		b.writeNumber("task_files", l.TaskFiles)

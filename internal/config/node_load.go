@@ -288,6 +288,8 @@ func (s *blockReader) readStartds(n *Node) {
 		t.readCores("cpus", &d.Resources.CPU)
 		t.readSize("memory", `"16GiB"`, &d.Resources.Memory)
 		t.readSize("disk", `"100GiB"`, &d.Resources.Disk)
+		readByteRate(t, "disk_io", `"500MB/s"`, &d.Resources.IO.Disk)
+		readByteRate(t, "network", `"10Gbit/s"`, &d.Resources.IO.Network)
 		t.readExpressions("attributes", &d.Attributes)
 		t.readPolicy(&d)
 		t.readSetting("stop_notice", `"30s"`, func(text string) (err error) {

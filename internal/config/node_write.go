@@ -88,6 +88,8 @@ func (w fileWriter) writeStartd(d StartdSettings) {
 	}
 	b.writeSize("memory", d.Resources.Memory)
 	b.writeSize("disk", d.Resources.Disk)
+	b.writeByteRate("disk_io", d.Resources.IO.Disk)
+	b.writeByteRate("network", d.Resources.IO.Network)
 	b.writeText("start", d.Start)
 	b.writeText("rank", d.Rank)
 	b.writePolicy(d.Policy)

@@ -14,9 +14,9 @@ import (
 
 // allocSettings are the settings of an alloc block.
 var allocSettings = []string{
-	"count", "cpus", "memory", "disk", "gpus", "gpu_memory", "app_class", "band", "priority", "group", "requirements",
-	"rank", "prefer", "spread", "packages", "limits", "queue", "lease", "labels", "start_after", "hold", "unix_group",
-	"cell_queue", "users",
+	"count", "cpus", "memory", "disk", "gpus", "gpu_memory", "disk_io", "network", "app_class", "band", "priority",
+	"group", "requirements", "rank", "prefer", "spread", "packages", "limits", "queue", "lease", "labels",
+	"start_after", "hold", "unix_group", "cell_queue", "users",
 }
 
 const allocExample = "alloc \"web\" {\n    count  = 3\n    cpus   = 2\n    memory = \"4GiB\"\n  }"
@@ -200,7 +200,8 @@ func (b allocReader) checkAllocFits(alloc *jobBuilder, place string) {
 		return
 	}
 	for _, q := range quantities() {
-		if !slices.Contains([]string{"cpus", "memory", "disk", "gpus", "gpu_memory"}, q.name) {
+		if !slices.Contains([]string{"cpus", "memory", "disk", "gpus", "gpu_memory", "disk_io", "network"},
+			q.name) {
 			continue
 		}
 		has, wants := quantityOf(alloc.ad, q.attribute), b.largestQuantity(q.attribute)
@@ -231,6 +232,8 @@ func quantityText(name string, n float64) string {
 		return strconv.Quote(roost.Bytes(n * float64(roost.MiB)).String())
 	case "disk":
 		return strconv.Quote(roost.Bytes(n * float64(roost.KiB)).String())
+	case "disk_io", "network":
+		return strconv.Quote(roost.ByteRate(n * float64(roost.KiB)).String())
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
@@ -240,7 +243,7 @@ func quantityText(name string, n float64) string {
 func (b allocReader) largestQuantity(attr string) float64 {
 	most := quantityOf(b.ad, attr)
 	unit := map[string]roost.Bytes{roost.AttrRequestMemory: roost.MiB, roost.AttrRequestGpuMem: roost.MiB,
-		roost.AttrRequestDisk: roost.KiB}[attr]
+		roost.AttrRequestDisk: roost.KiB, roost.AttrRequestDiskIO: roost.KiB, roost.AttrRequestNet: roost.KiB}[attr]
 	for _, c := range b.columns {
 		if c.Name != attr {
 			continue

@@ -17,7 +17,8 @@ import (
 var jobSettings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin",
 	"stdout", "stderr", "user_log",
-	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class",
+	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "disk_io", "network",
+	"cpu_slack", "memory_slack", "cores", "threads_per_core", "numa", "walltime", "app_class",
 	"band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
 	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask",
 	"unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "mpi",
@@ -82,6 +83,7 @@ func (b *jobBuilder) buildJob() {
 	b.transferReader().readStreams()
 	b.resourceReader().readResources()
 	b.resourceReader().readAppClass()
+	b.resourceReader().readMachineOptions()
 	b.resourceReader().readBounds()
 	b.resourceReader().readPlacement()
 	b.resourceReader().readLimits()

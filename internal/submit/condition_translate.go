@@ -222,16 +222,19 @@ func (t *conditionTranslator) literalText(v cty.Value, at hcl.Range, u attribute
 }
 
 func (t *conditionTranslator) sizeLiteral(v cty.Value, at hcl.Range, u attributeUnit) string {
-	text, err := readSize("the size")(v)
+	read, per := readSize("the size"), roost.MiB
+	switch u {
+	case unitKiB:
+		per = roost.KiB
+	case unitRate:
+		read, per = readByteRate("the rate"), roost.KiB
+	}
+	text, err := read(v)
 	if err != nil {
 		w := err.(*valueError)
 		return t.reportProblem(at, w.summary, w.detail)
 	}
 	n, _ := strconv.ParseInt(text, 10, 64)
-	per := roost.MiB
-	if u == unitKiB {
-		per = roost.KiB
-	}
 	return realText(new(big.Float).Quo(new(big.Float).SetInt64(n), new(big.Float).SetInt64(int64(per))))
 }
 

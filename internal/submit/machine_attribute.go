@@ -11,6 +11,7 @@ const (
 	unitText attributeUnit = iota // a text is a text
 	unitMiB                       // a text is a size, in MiB
 	unitKiB                       // a text is a size, in KiB
+	unitRate                      // a text is a rate, in KiB per second
 )
 
 type machineAttribute struct {
@@ -30,6 +31,14 @@ var machineAttrs = []machineAttribute{
 	{"total_memory", roost.AttrTotalMemory, unitMiB},
 	{"total_disk", roost.AttrTotalDisk, unitKiB},
 	{"total_gpus", roost.AttrTotalGpus, unitText},
+	{"disk_io", roost.AttrDiskIO, unitRate},
+	{"network", roost.AttrNetwork, unitRate},
+	{"total_disk_io", roost.AttrTotalDiskIO, unitRate},
+	{"total_network", roost.AttrTotalNetwork, unitRate},
+	{"threads_per_core", roost.AttrThreadsPerCore, unitText},
+	{"numa_nodes", roost.AttrNumaNodes, unitText},
+	{"kflops", roost.AttrKFlops, unitText},
+	{"mips", roost.AttrMips, unitText},
 	{"arch", roost.AttrArch, unitText},
 	{"os", roost.AttrOpSys, unitText},
 	{"opsys", roost.AttrOpSys, unitText},

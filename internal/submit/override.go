@@ -31,8 +31,8 @@ func (b taskSetReader) readOverrides() {
 }
 
 func (b taskSetReader) readOverride(block *hclsyntax.Block, columns map[string][]string) {
-	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime",
-		"requirements", "rank"}
+	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "disk_io", "network", "processes",
+		"walltime", "requirements", "rank"}
 	if !b.parser.refuseLabels(block, "override { tasks = [0] … }") ||
 		!b.parser.refuseUnknown(block, "an override", names, nil) {
 		return
@@ -110,7 +110,7 @@ func (b taskSetReader) baseColumn(attr string) []string {
 	case roost.AttrRequestMemory, roost.AttrRequestGpuMem:
 		n, _ := b.ad.Int(attr)
 		text = strconv.FormatInt(n*int64(roost.MiB), 10)
-	case roost.AttrRequestDisk:
+	case roost.AttrRequestDisk, roost.AttrRequestDiskIO, roost.AttrRequestNet:
 		n, _ := b.ad.Int(attr)
 		text = strconv.FormatInt(n*int64(roost.KiB), 10)
 	case roost.AttrRequestCpus:

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
 )
@@ -72,4 +75,93 @@ func (b resourceReader) readKiB(s usageBound) {
 		return
 	}
 	b.ad.SetInt(s.attribute, n/int64(roost.KiB))
+}
+
+// readByteRate reads a text such as "50MB/s" or "100Mbit/s"; the result is in bytes per
+// second.
+func readByteRate(name string) func(v cty.Value) (string, error) {
+	return func(v cty.Value) (string, error) {
+		hint := fmt.Sprintf("Write an amount per second: %s = \"50MB/s\" or %s = \"100Mbit/s\".", name, name)
+		if v.IsNull() || v.Type() != cty.String {
+			return "", &valueError{name + " is not a rate", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
+		}
+		text := strings.TrimSpace(v.AsString())
+		if _, err := roost.ParseBytes(text); err == nil {
+			return "", &valueError{name + " is an amount, not a rate",
+				fmt.Sprintf("It is %s. Write %q if that is what is meant.", describeValue(v), text+"/s")}
+		}
+		r, err := roost.ParseByteRate(text)
+		switch {
+		case err != nil:
+			return "", &valueError{name + " is not a rate", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
+		case r == 0:
+			return "", &valueError{name + " is nothing",
+				fmt.Sprintf("It is %s. Leave it out to ask for none.", describeValue(v))}
+		}
+		return strconv.FormatInt(int64(r), 10), nil
+	}
+}
+
+// The values of the settings cores and numa.
+const (
+	wholeCores  = "whole"
+	oneNUMANode = "one"
+)
+
+// maxCoreThreads is the most hardware threads of a core that any processor has.
+const maxCoreThreads = 8
+
+// readMachineOptions reads what slack a task has, and what it wants of its cores.
+func (b resourceReader) readMachineOptions() {
+	if slack, ok := b.constantBool("cpu_slack"); ok && !slack {
+		b.ad.SetBool(roost.AttrCPUSlack, false)
+	}
+	if slack, ok := b.constantBool("memory_slack"); ok && slack {
+		b.ad.SetBool(roost.AttrMemorySlack, true)
+	}
+	whole := b.readFixedText("cores", wholeCores, "each task has its physical cores to itself")
+	if whole {
+		b.ad.SetBool(roost.AttrWholeCores, true)
+		b.checkWholeCores()
+	}
+	if n, ok := b.constantInt("threads_per_core", 1, maxCoreThreads,
+		"It is how many hardware threads of each of its cores a task uses."); ok {
+		if _, at, _ := b.constantValue("threads_per_core"); !whole {
+			b.reportProblem(at, "threads_per_core without whole cores",
+				"Other tasks use the other threads of the cores. Write cores = \"whole\", too.")
+		}
+		b.ad.SetInt(roost.AttrCoreThreads, n)
+	}
+	if b.readFixedText("numa", oneNUMANode, "all cores of a task are of one NUMA node") {
+		b.ad.SetBool(roost.AttrOneNumaNode, true)
+	}
+}
+
+// readFixedText reads a setting that has one value, and reports whether it is there.
+func (b resourceReader) readFixedText(name, want, meaning string) bool {
+	hint := fmt.Sprintf("Write %s = %q: %s. Leave it out otherwise.", name, want, meaning)
+	s, at, ok := b.constantText(name, hint)
+	if ok && s != want {
+		b.reportProblem(at, fmt.Sprintf("%s has one value", name), fmt.Sprintf("It is %q. %s", truncateText(s), hint))
+		return false
+	}
+	return ok
+}
+
+// checkWholeCores refuses whole cores for tasks that ask for parts of cores.
+func (b resourceReader) checkWholeCores() {
+	cores := []string{strconv.FormatFloat(quantityOf(b.ad, roost.AttrRequestCpus), 'f', -1, 64)}
+	for _, c := range b.columns {
+		if c.Name == roost.AttrRequestCpus {
+			cores = append(cores, c.Values...)
+		}
+	}
+	for _, text := range cores {
+		if strings.Contains(text, ".") {
+			_, at, _ := b.constantValue("cores")
+			b.reportProblem(at, "whole cores, and a part of a core",
+				fmt.Sprintf("A task asks for cpus = %s, which is no number of whole cores.", text))
+			return
+		}
+	}
 }

@@ -32,6 +32,12 @@ func quantities() []resourceQuantity {
 		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *jobBuilder, v string) {
 			b.resourceReader().setSize(roost.AttrRequestDisk, v, roost.KiB)
 		}},
+		{"disk_io", roost.AttrRequestDiskIO, readByteRate("disk_io"), func(b *jobBuilder, v string) {
+			b.resourceReader().setSize(roost.AttrRequestDiskIO, v, roost.KiB)
+		}},
+		{"network", roost.AttrRequestNet, readByteRate("network"), func(b *jobBuilder, v string) {
+			b.resourceReader().setSize(roost.AttrRequestNet, v, roost.KiB)
+		}},
 		{"gpus", roost.AttrRequestGpus, readGpus, func(b *jobBuilder, v string) {
 			b.resourceReader().setWhole(roost.AttrRequestGpus, v)
 		}},

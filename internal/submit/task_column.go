@@ -14,7 +14,8 @@ var reservedColumns = []string{
 	taskIndex, "JobId", jobSequence, "JobHost", "NodeName", "ArrayDigit", "Attempt", arrayIndex, roost.AttrRequestCpus,
 	roost.AttrRequestMemory,
 	roost.AttrRequestDisk, roost.AttrRequestGpus,
-	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
+	roost.AttrRequestGpuMem, roost.AttrRequestDiskIO, roost.AttrRequestNet,
+	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
 // addColumn adds a column under a name like want, and records the source text that it

@@ -19,6 +19,9 @@ func GrantText(g *Grant, schedd string) []byte {
 	if by := g.GetClaimBy(); by != 0 { // a startd that does not know the field gets none
 		text = fmt.Appendf(text, "claim_by %d\n", by)
 	}
+	if r.GetDiskIo() != 0 || r.GetNetwork() != 0 { // likewise
+		text = fmt.Appendf(text, "disk_io %d\nnetwork %d\n", r.GetDiskIo(), r.GetNetwork())
+	}
 	if rights := g.GetPortRights(); len(rights) > 0 { // likewise
 		text = fmt.Appendf(text, "port_rights %q\n", rights)
 	}

@@ -23,6 +23,7 @@ type resourceRow struct {
 	Disk      roost.Bytes    `json:"disk_bytes,omitempty"`
 	GPUs      int            `json:"gpus,omitempty"`
 	GPUMemory roost.Bytes    `json:"gpu_memory_bytes,omitempty"`
+	IO        roost.IORates  `json:"io,omitzero"`
 }
 
 type machineRow struct {
@@ -135,7 +136,7 @@ func claimsOf(rows []claimRow) (claims []match.MachineClaim, err error) {
 		c := match.MachineClaim{
 			ID: row.ID, Submitter: fairshare.Submitter{Group: row.Group, Owner: row.Owner},
 			Resources:   roost.Resources(row.Resources),
-			Placement:   gpu.Placement{Disk: roost.Bytes(row.Disk), Reclaimed: row.Reclaimed},
+			Placement:   gpu.Placement{Disk: roost.Bytes(row.Disk), IO: row.Resources.IO, Reclaimed: row.Reclaimed},
 			TaskStarted: row.TaskStarted, WalltimeEnd: row.WalltimeEnd, PredictedEnd: row.PredictedEnd,
 			LastCheckpoint: row.LastCheckpoint,
 			Rank:           row.Rank, NotRerunnable: row.NotRerunnable, Checkpointable: row.Checkpointable,

@@ -195,5 +195,6 @@ func boolToInt(b bool) int {
 func minResources(r, s roost.Resources) roost.Resources {
 	return roost.Resources{
 		CPU: min(r.CPU, s.CPU), Memory: min(r.Memory, s.Memory), Disk: min(r.Disk, s.Disk), GPUs: min(r.GPUs, s.GPUs),
+		IO: r.IO.Min(s.IO),
 	}
 }

@@ -347,7 +347,7 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 func multiplied(r roost.Resources, n int) roost.Resources {
 	return roost.Resources{
 		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n),
-		GPUs: r.GPUs * n,
+		GPUs: r.GPUs * n, IO: r.IO.Times(n),
 	}
 }
 

@@ -90,15 +90,19 @@ const (
 	gpus
 	gpuMemory // of each GPU, where shares are asked for
 	disk
+	diskIO
+	network
 	dimensions
 )
 
-var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "gpu_memory", "disk"}
+var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "gpu_memory", "disk", "disk_io",
+	"network"}
 
 func (d resourceDimension) amountOf(r roost.Resources) int64 { return resourceAmounts(r)[d] }
 
 func resourceAmounts(r roost.Resources) [dimensions]int64 {
-	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}
+	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk),
+		int64(r.IO.Disk), int64(r.IO.Network)}
 }
 
 // amountText formats an amount of the dimension, with its name if named.
@@ -109,6 +113,8 @@ func (d resourceDimension) amountText(n int64, named bool) string {
 		text = roost.MilliCPU(n).String()
 	case memory, disk, gpuMemory:
 		text = roost.Bytes(n).String()
+	case diskIO, network:
+		text = roost.ByteRate(n).String()
 	}
 	if !named {
 		return text

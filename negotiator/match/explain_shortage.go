@@ -153,6 +153,10 @@ func (p startExplainer) fitsWithLess(c *RequestClass, at int, d resourceDimensio
 		r.GPUMemory = roost.Bytes(have)
 	case disk:
 		r.Disk = roost.Bytes(have)
+	case diskIO:
+		r.IO.Disk = roost.ByteRate(have)
+	case network:
+		r.IO.Network = roost.ByteRate(have)
 	}
 	return have > 0 && f.FindPlacement(r, gpu.AnyUnit, &p.lastPlacement)
 }

@@ -66,7 +66,9 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 		m.Host = m.Name // share one string
 	}
 	m.Free = resourcesOf(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	m.Free.IO = gpu.IORatesOf(ad, roost.AttrDiskIO, roost.AttrNetwork)
 	m.Total = resourcesOf(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
+	m.Total.IO = gpu.IORatesOf(ad, roost.AttrTotalDiskIO, roost.AttrTotalNetwork).Max(m.Free.IO)
 	m.Total = maxResources(m.Total, m.Free)
 	m.readUnits()
 	m.readPackages()
@@ -168,5 +170,6 @@ func amountAttr(ad *classad.Ad, name string, unit float64) int64 {
 func maxResources(r, s roost.Resources) roost.Resources {
 	return roost.Resources{
 		CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk), GPUs: max(r.GPUs, s.GPUs),
+		IO: r.IO.Max(s.IO),
 	}
 }

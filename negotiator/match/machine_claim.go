@@ -107,9 +107,11 @@ func (c *MachineClaim) readAd(ad *classad.Ad) (err error) {
 		return fmt.Errorf("claim %d: %w", id, err)
 	}
 	c.Resources = resourcesOf(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	c.Resources.IO = gpu.IORatesOf(ad, roost.AttrDiskIO, roost.AttrNetwork)
 	if c.Placement, err = gpu.ReadPlacement(ad, class, c.Resources.Disk); err != nil {
 		return fmt.Errorf("claim %d: %w", id, err)
 	}
+	c.Placement.IO = c.Resources.IO
 	c.TaskStarted, c.WalltimeEnd, c.LastCheckpoint = unixTimeAttr(ad, roost.AttrSince),
 		unixTimeAttr(ad, roost.AttrEnds), unixTimeAttr(ad, roost.AttrSaved)
 	c.PredictedEnd = unixTimeAttr(ad, roost.AttrExpected)

@@ -27,6 +27,8 @@ func writeFreeAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetReal(roost.AttrMemory, float64(r.Memory)/float64(roost.MiB))
 	ad.SetReal(roost.AttrDisk, float64(r.Disk)/float64(roost.KiB))
 	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
+	gpu.DescribeIORates(ad, r.IO, gpu.IORatesOf(ad, roost.AttrTotalDiskIO, roost.AttrTotalNetwork), roost.AttrDiskIO,
+		roost.AttrNetwork)
 }
 
 // AfterClaimsEnd returns the machine's next version after the claims with the given

@@ -36,7 +36,7 @@ func (k mixRequest) compare(other mixRequest) int {
 func (c *RequestClass) mixRequest() mixRequest {
 	if c.mixKey == nil {
 		c.mixKey = &mixRequest{DeviceRequest: c.deviceRequest()}
-		c.mixKey.Disk, c.mixKey.MayReclaim = 0, false
+		c.mixKey.Disk, c.mixKey.IO, c.mixKey.MayReclaim = 0, roost.IORates{}, false
 		if e, ok := c.Ad.Lookup(roost.AttrRequirements); ok {
 			c.mixKey.requirements = e.String()
 		}
@@ -47,7 +47,7 @@ func (c *RequestClass) mixRequest() mixRequest {
 // mixRequest returns the kind of what a claim holds.
 func (c *MachineClaim) mixRequest() mixRequest {
 	k := mixRequest{DeviceRequest: gpu.DeviceRequest{Resources: c.Resources, Class: c.AppClass()}}
-	k.Disk = 0
+	k.Disk, k.IO = 0, roost.IORates{}
 	if s := c.Placement.Shares; len(s) > 0 && !s[0].Whole {
 		k.GPUs, k.GPUMemory = len(s), s[0].Memory
 	}

@@ -58,7 +58,7 @@ func (c *MachineClaim) placement(m *Machine) gpu.Placement {
 	if m.units != nil {
 		return c.Placement
 	}
-	return gpu.Placement{Class: c.AppClass(), Disk: c.Resources.Disk,
+	return gpu.Placement{Class: c.AppClass(), Disk: c.Resources.Disk, IO: c.Resources.IO,
 		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 

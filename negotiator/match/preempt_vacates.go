@@ -73,14 +73,14 @@ func (p preemptionPlanner) placementAfterVacates(c *RequestClass, at int, held [
 	if s.unitsFree != nil {
 		return s.placement
 	}
-	return gpu.Placement{Class: c.AppClass, Disk: c.Resources.Disk,
+	return gpu.Placement{Class: c.AppClass, Disk: c.Resources.Disk, IO: c.Resources.IO,
 		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 
 // takeFreeNow takes a placement from what is free of a machine, and returns its
 // resources.
 func (p preemptionPlanner) takeFreeNow(at int, now gpu.Placement) (r roost.Resources) {
-	r.Disk = now.Disk
+	r.Disk, r.IO = now.Disk, now.IO
 	for _, part := range now.Parts {
 		r.CPU, r.Memory = r.CPU+part.CPU, r.Memory+part.Memory
 	}
@@ -124,7 +124,7 @@ func (p preemptionPlanner) useVacatingRoom(w *requestState) bool {
 			sc.assigned = append(sc.assigned, clonePlacement(st.placement))
 		} else {
 			r := w.Class.Resources
-			sc.assigned = append(sc.assigned, gpu.Placement{Class: w.Class.AppClass, Disk: r.Disk,
+			sc.assigned = append(sc.assigned, gpu.Placement{Class: w.Class.AppClass, Disk: r.Disk, IO: r.IO,
 				Parts: []gpu.UnitPart{{CPU: r.CPU, Memory: r.Memory}}})
 		}
 		return true
@@ -203,6 +203,7 @@ func (s *dryRunMachine) takeFree(p gpu.Placement) { s.moveClaim(p, -1) }
 func (s *dryRunMachine) moveClaim(p gpu.Placement, by int) {
 	if s.unitsFree == nil {
 		s.free.Disk += roost.Bytes(by) * p.Disk
+		s.free.IO = s.free.IO.Add(p.IO.Times(by))
 		for _, part := range p.Parts {
 			if s.free.Memory += roost.Bytes(by) * part.Memory; p.Class == s.class.AppClass {
 				s.free.CPU += roost.MilliCPU(by) * part.CPU

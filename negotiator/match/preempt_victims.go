@@ -143,6 +143,7 @@ func (s *victimSearch) moveClaim(v *victimCandidate, by int) {
 	if s.dryRun.unitsFree == nil && s.machine.units == nil {
 		s.dryRun.free.Memory += roost.Bytes(by) * v.Resources.Memory
 		s.dryRun.free.Disk += roost.Bytes(by) * v.Resources.Disk
+		s.dryRun.free.IO = s.dryRun.free.IO.Add(v.Resources.IO.Times(by))
 		if v.AppClass() == s.request.Class.AppClass {
 			s.dryRun.free.CPU += roost.MilliCPU(by) * v.Resources.CPU
 		}

@@ -77,6 +77,9 @@ func NewClass(text string, owner fairshare.Submitter, band roost.PriorityBand,
 		ad.SetInt(roost.AttrRequestGpuMem, int64((r.GPUMemory+roost.MiB-1)/roost.MiB))
 	}
 
+	ad.Delete(roost.AttrRequestDiskIO)
+	ad.Delete(roost.AttrRequestNet)
+	gpu.DescribeIORates(ad, r.IO, r.IO, roost.AttrRequestDiskIO, roost.AttrRequestNet)
 	if _, ok := ad.Lookup(roost.AttrRequirements); !ok {
 		ad.SetBool(roost.AttrRequirements, true)
 	}

@@ -47,7 +47,8 @@ func (m *MachineCapacity) EarliestUnit(now, length UnixSeconds, r roost.Resource
 func HasRoom(r, free *roost.Resources) bool {
 	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) &&
 		(r.Disk <= 0 || r.Disk <= free.Disk) &&
-		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && (r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
+		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && r.IO.FitsIn(free.IO) &&
+		(r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
 }
 
 // EarliestSpreadFit is EarliestFit with at most each tasks on a machine.

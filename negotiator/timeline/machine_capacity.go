@@ -82,6 +82,8 @@ func addInPlace(sum, r *roost.Resources) {
 	sum.Memory += r.Memory
 	sum.Disk += r.Disk
 	sum.GPUs += r.GPUs
+	sum.IO.Disk += r.IO.Disk
+	sum.IO.Network += r.IO.Network
 }
 
 // Fits reports whether a task fits on the machine from an instant on for the given

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // MachineCapacity is what a machine has when nothing runs on it.
@@ -73,6 +74,7 @@ func ReadCapacity(ad *classad.Ad) (c MachineCapacity) {
 	c.Memory, c.Disk = roost.Bytes(whole(roost.AttrTotalMemory))*roost.MiB,
 		roost.Bytes(whole(roost.AttrTotalDisk))*roost.KiB
 	c.GPUs, c.GPUMemory = int(whole(roost.AttrTotalGpus)), roost.Bytes(whole(roost.AttrGpuMemoryMax))*roost.MiB
+	c.IO = gpu.IORatesOf(ad, roost.AttrTotalDiskIO, roost.AttrTotalNetwork)
 	c.isUnknown = !known
 	return c
 }

@@ -76,7 +76,8 @@ func (v *jobView) explainInside(reply *wire.WhyReply, st *queue.JobStatus) bool 
 		if left, ok := dispatch.AllocRoom(v.dispatch, task); ok {
 			open++
 			most = roost.Resources{CPU: max(most.CPU, left.CPU), Memory: max(most.Memory, left.Memory),
-				Disk: max(most.Disk, left.Disk), GPUs: max(most.GPUs, left.GPUs)}
+				Disk: max(most.Disk, left.Disk), GPUs: max(most.GPUs, left.GPUs),
+				IO: most.IO.Max(left.IO)}
 		}
 		if why := dispatch.AllocRefusal(v.dispatch, task); why != "" {
 			refusal = why

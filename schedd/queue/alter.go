@@ -293,6 +293,7 @@ func (q *quotaDemands) AlterationDemand(e eventlog.JobEvent) (QuotaKey, QuotaDem
 	more := wants.Sub(had)
 	more.CPU, more.Memory, more.Disk, more.GPUs = max(more.CPU, 0), max(more.Memory, 0), max(more.Disk, 0),
 		max(more.GPUs, 0)
+	more.IO = more.IO.Max(roost.IORates{})
 	more.GPUMemory, more.Tasks, more.Open = max(more.GPUMemory, 0), max(more.Tasks, 0), max(more.Open, 0)
 	return is, more
 }

@@ -81,7 +81,7 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 			largest = roost.Resources{
 				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory),
 				Disk: max(largest.Disk, k.each.Disk),
-				GPUs: max(largest.GPUs, k.each.GPUs),
+				GPUs: max(largest.GPUs, k.each.GPUs), IO: largest.IO.Max(k.each.IO),
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	bound := multiply(largest, most)
 	return QuotaDemand{roost.Resources{
 		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk),
-		GPUs: min(d.GPUs, bound.GPUs),
+		GPUs: min(d.GPUs, bound.GPUs), IO: d.IO.Min(bound.IO),
 	}, most, d.Open, d.Total}
 }
 
@@ -114,7 +114,7 @@ type demandKind struct {
 func multiply(r roost.Resources, n int) roost.Resources {
 	return roost.Resources{
 		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n),
-		GPUs: r.GPUs * n,
+		GPUs: r.GPUs * n, IO: r.IO.Times(n),
 	}
 }
 

@@ -106,7 +106,7 @@ func (c allocClaims) placeInside(r *ClaimRequest) (p gpu.Placement, err error) {
 	if !ok {
 		return p, fmt.Errorf("%w: no GPU of the alloc has %v left", roost.Exhausted, r.Resources)
 	}
-	return gpu.Placement{Class: r.Class, Disk: r.Resources.Disk, Shares: shares}, nil
+	return gpu.Placement{Class: r.Class, Disk: r.Resources.Disk, IO: r.Resources.IO, Shares: shares}, nil
 }
 
 // withoutGPUs is what of resources is counted as a sum. Several claims may share a GPU.

@@ -80,6 +80,9 @@ type Claim struct {
 	// what there is
 	CPUCap roost.MilliCPU
 
+	// memory that its tasks may use now beyond its request
+	MemorySlack roost.Bytes
+
 	estimate       *reclaim.UsageEstimate // of what its task will use; nil: it keeps what it asked for
 	lastUsage      reclaim.ResourceAmount // when that was sampled last
 	throttledSince roost.BootTime         // it is squeezed; 0: it is not
@@ -132,6 +135,12 @@ type ClaimInfo struct {
 	Rank   float64 `json:",omitempty"` // the machine's, of what asked for it, when it was given
 	Alone  bool    `json:",omitempty"` // it has the machine alone, and all of it
 	Alloc  bool    `json:",omitempty"` // it is an alloc: claims can be made inside it
+
+	NoCPUSlack  bool `json:",omitempty"` // it never has more CPU time than it asked for
+	MemorySlack bool `json:",omitempty"` // it may use memory beyond its request while that is idle
+	WholeCores  bool `json:",omitempty"` // it has its physical cores to itself
+	CoreThreads int  `json:",omitempty"` // CPUs that it uses of each of its physical cores; 0: all
+	OneNUMANode bool `json:",omitempty"` // its CPUs are of one NUMA node
 }
 
 // nowhere is the queue of a claim that waits for nothing.

@@ -143,6 +143,7 @@ func (c *Claim) describe(clock ClockReading, saved func(*Claim) CheckpointInfo) 
 		ad.SetString(roost.AttrAppClass, c.Class.String())
 	}
 	describe(ad, c.Resources, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	gpu.DescribeIORates(ad, c.Resources.IO, c.Resources.IO, roost.AttrDiskIO, roost.AttrNetwork)
 	if c.hasPlacement {
 		c.Placement.Describe(ad)
 	} else {

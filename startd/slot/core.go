@@ -15,6 +15,8 @@ const noDeadline roost.BootTime = 1<<63 - 1
 type TableOptions struct {
 	Units        []gpu.ResourceUnit // what is handed out
 	Disk         roost.Bytes        // likewise
+	IO           roost.IORates      // likewise; zero rates: the machine states none
+	MemorySlack  int                // percent of its request that a claim may have beyond it
 	Queue        QueueOptions
 	Reclaim      roost.ReclaimLevel // how boldly what tasks leave is lent
 	SettlingTime time.Duration      // after which it is; 0 for the usual time
@@ -71,6 +73,7 @@ func New(opt TableOptions) *ClaimTable {
 	}
 	c.free, c.queues, c.runtimes = gpu.NewFree(opt.Units, opt.Disk), make([]nodeQueue, len(opt.Units)),
 		newRuntimeHistory()
+	c.free.SetIOTotal(opt.IO)
 	c.free.SetReclaim(opt.Reclaim != roost.ReclaimOff)
 	c.lastBatchRequest.CPU, c.lastBatchRequest.Memory = roost.DefaultCPU, roost.DefaultMemory
 	return c

@@ -107,6 +107,8 @@ type (
 	// ThrottleCPU limits the processor time of a claim in reclaimed room to Claim.CPUCap.
 	// It also removes the limit again.
 	ThrottleCPU struct{ Claim *Claim }
+	// SetMemorySlack lets a claim use Claim.MemorySlack beyond its request.
+	SetMemorySlack struct{ Claim *Claim }
 	// ResizeClaim changes the limits of a claim whose attempt runs; then the core is told
 	// ClaimResizes.Done. The books hold Held until then, the larger of both sizes.
 	ResizeClaim struct {
@@ -128,6 +130,7 @@ type (
 )
 
 func (CreateClaim) effect()      {}
+func (SetMemorySlack) effect()   {}
 func (RecordPlacement) effect()  {}
 func (ReportReady) effect()      {}
 func (CancelQueued) effect()     {}

@@ -25,6 +25,8 @@ func (c adWriter) ad(f *gpu.FreeResources) *classad.Ad {
 	ad := c.opt.Ad.Copy()
 	describe(ad, f.Total(), roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	describe(ad, f.LeftForBatch(), roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	gpu.DescribeIORates(ad, f.Total().IO, f.Total().IO, roost.AttrTotalDiskIO, roost.AttrTotalNetwork)
+	gpu.DescribeIORates(ad, f.LeftForBatch().IO, f.Total().IO, roost.AttrDiskIO, roost.AttrNetwork)
 	f.Describe(ad)
 	c.ports.describe(ad)
 	state := "Unclaimed"

@@ -48,7 +48,12 @@ func (c *ClaimTable) AddUsageSamples(now roost.BootTime, use map[ClaimID]reclaim
 		c.reclaimer().setUsageEstimate(claim, claim.estimate.Reserved())
 	}
 	c.hasUsageSamples = true
-	if short := reclaim.MemoryShortfall(p.Available, p.Total); short > 0 && c.opt.Reclaim != roost.ReclaimOff {
+	c.reclaimer().grantMemorySlack(p)
+	switch short := reclaim.MemoryShortfall(p.Available, p.Total); {
+	case short <= 0:
+	case c.opt.Reclaim == roost.ReclaimOff:
+		c.reclaimer().evictSlackUsers(short, p)
+	default:
 		c.reclaimer().evictOvercommitted(short, true, c.reclaimer().nonProdUsage(),
 			fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
 	}

@@ -101,7 +101,7 @@ func (c ClaimResizes) checkInside(alloc *Claim, to roost.Resources) error {
 		inside = inside.Add(withoutGPUs(claim.heldSize()))
 		list += fmt.Sprintf(", %v with %v", claim.Attempt.Task, claim.Resources)
 	}
-	inside.Disk = 0
+	inside.Disk, inside.IO = 0, roost.IORates{}
 	if !inside.FitsIn(roost.Resources{CPU: to.CPU, Memory: to.Memory}) {
 		return fmt.Errorf("%w: inside it are %s", roost.Conflict, list[len(", "):])
 	}

@@ -134,6 +134,8 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("forget %v", e.Attempt)
 	case ThrottleCPU:
 		return fmt.Sprintf("squeeze %d to %v", e.Claim.ID, e.Claim.CPUCap)
+	case SetMemorySlack:
+		return fmt.Sprintf("slack %d to %v", e.Claim.ID, e.Claim.MemorySlack)
 	case RemoveClaim:
 		return fmt.Sprintf("dismiss %d", e.Claim.ID)
 	case CloseSession:

@@ -278,6 +278,8 @@ type Resources struct {
 	Disk          int64                  `protobuf:"varint,3,opt,name=disk,proto3" json:"disk,omitempty"`     // bytes
 	Gpus          int64                  `protobuf:"varint,4,opt,name=gpus,proto3" json:"gpus,omitempty"`
 	GpuMemory     int64                  `protobuf:"varint,5,opt,name=gpu_memory,json=gpuMemory,proto3" json:"gpu_memory,omitempty"` // bytes on each GPU; 0: whole GPUs
+	DiskIo        int64                  `protobuf:"varint,6,opt,name=disk_io,json=diskIo,proto3" json:"disk_io,omitempty"`          // bytes per second; 0: not requested
+	Network       int64                  `protobuf:"varint,7,opt,name=network,proto3" json:"network,omitempty"`                      // bytes per second; 0: not requested
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +345,20 @@ func (x *Resources) GetGpus() int64 {
 func (x *Resources) GetGpuMemory() int64 {
 	if x != nil {
 		return x.GpuMemory
+	}
+	return 0
+}
+
+func (x *Resources) GetDiskIo() int64 {
+	if x != nil {
+		return x.DiskIo
+	}
+	return 0
+}
+
+func (x *Resources) GetNetwork() int64 {
+	if x != nil {
+		return x.Network
 	}
 	return 0
 }
@@ -9780,14 +9796,16 @@ var File_scheddapi_schedd_proto protoreflect.FileDescriptor
 const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\n" +
 	"\x16scheddapi/schedd.proto\x12\n" +
-	"roost.wire\"\x87\x01\n" +
+	"roost.wire\"\xba\x01\n" +
 	"\tResources\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x12\n" +
 	"\x04disk\x18\x03 \x01(\x03R\x04disk\x12\x12\n" +
 	"\x04gpus\x18\x04 \x01(\x03R\x04gpus\x12\x1d\n" +
 	"\n" +
-	"gpu_memory\x18\x05 \x01(\x03R\tgpuMemory\"N\n" +
+	"gpu_memory\x18\x05 \x01(\x03R\tgpuMemory\x12\x17\n" +
+	"\adisk_io\x18\x06 \x01(\x03R\x06diskIo\x12\x18\n" +
+	"\anetwork\x18\a \x01(\x03R\anetwork\"N\n" +
 	"\n" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +

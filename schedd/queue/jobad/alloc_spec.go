@@ -113,6 +113,9 @@ func AllocTooSmall(task, alloc roost.Resources) string {
 		return fmt.Sprintf("%v of memory, and the alloc has %v", task.Memory, alloc.Memory)
 	case task.Disk > alloc.Disk:
 		return fmt.Sprintf("%v of disk, and the alloc has %v", task.Disk, alloc.Disk)
+	case !task.IO.FitsIn(alloc.IO):
+		return fmt.Sprintf("%v of disk I/O and %v of network, and the alloc has %v and %v", task.IO.Disk,
+			task.IO.Network, alloc.IO.Disk, alloc.IO.Network)
 	case task.GPUs > alloc.GPUs:
 		return fmt.Sprintf("%d GPUs, and the alloc has %d", task.GPUs, alloc.GPUs)
 	case task.GPUs > 0 && alloc.GPUMemory > 0 && task.GPUMemory == 0:

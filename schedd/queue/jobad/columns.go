@@ -16,7 +16,7 @@ import (
 // They divide a job's tasks into classes.
 var overridableAttrs = []string{
 	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
-	roost.AttrRequestGpuMem,
+	roost.AttrRequestGpuMem, roost.AttrRequestDiskIO, roost.AttrRequestNet,
 	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
@@ -54,6 +54,12 @@ func (p *JobSpec) OverrideAttr(name, value string) error {
 	case roost.AttrRequestGpuMem:
 		n, err = whole(1 << 52)
 		p.Resources.GPUMemory = roost.Bytes(n)
+	case roost.AttrRequestDiskIO:
+		n, err = whole(int64(roost.MaxByteRate))
+		p.Resources.IO.Disk = roost.ByteRate(n)
+	case roost.AttrRequestNet:
+		n, err = whole(int64(roost.MaxByteRate))
+		p.Resources.IO.Network = roost.ByteRate(n)
 	case roost.AttrWalltime:
 		n, err = whole(maxSeconds)
 		p.Walltime = time.Duration(n) * time.Second

@@ -18,7 +18,7 @@ func (p *JobSpec) RequestKey(owner string, uid, gid uint32, job roost.JobID) str
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.Transfer,
 		p.Domain, p.Lease, p.NeedsRestore, p.SlotUser,
 		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.allocKey(job) +
-		p.secretKey() + p.containerKey() + p.homeKey() + p.queueRequirements
+		p.secretKey() + p.containerKey() + p.homeKey() + p.machineKey() + p.queueRequirements
 }
 
 // AttrFlock is false in the ad of a job whose tasks run in no other pool.
@@ -100,6 +100,7 @@ func (p *JobSpec) RequestAd(owner string, uid uint32, job roost.JobID) string {
 	if p.Resources.GPUMemory > 0 {
 		ad.SetInt(roost.AttrRequestGpuMem, int64((p.Resources.GPUMemory+roost.MiB-1)/roost.MiB))
 	}
+	p.describeMachineOptions(ad)
 	if p.AppClass != roost.AppBatch {
 		ad.SetString(roost.AttrAppClass, p.AppClass)
 	}
@@ -175,7 +176,7 @@ func (p *JobSpec) requiredFeatures(job roost.JobID) (require string) {
 	if p.Container != nil || len(p.PackageMounts) > 0 {
 		require += " && TARGET." + roost.AttrHasContainer + " =?= true"
 	}
-	return require
+	return require + p.machineOptions.requiredHardware()
 }
 
 // Anywhere is the request to run now on whichever machine; else the names of the machines

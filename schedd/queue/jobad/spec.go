@@ -47,6 +47,7 @@ type JobSpec struct {
 	queueRequirements string // and its queue's
 	rank              string
 	softConstraints   softConstraints
+	machineOptions    machineOptions
 	Walltime          time.Duration
 	GangSize          int  // so many tasks start together; below 2: each for itself
 	MPIGang           bool // by the first of them
@@ -110,7 +111,7 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 			roost.MiB,
 		Disk: roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
 	}
-	p.Resources.GPUs, p.Resources.GPUMemory = r.gpus()
+	r.readMachineOptions(&p)
 	usual := roost.AppBatch
 	if p.Service = r.serviceSpec(); p.Service != nil {
 		usual, p.Update = roost.AppStream, r.updatePolicy()

@@ -22,13 +22,19 @@ func parseAd(t *testing.T, src string) *classad.Ad {
 // TestReadSpecErrors checks that an error names the attribute that is wrong.
 func TestReadSpecErrors(t *testing.T) {
 	for src, attr := range map[string]string{
-		`JobName = "none"`:                           roost.AttrCmd,
-		`Cmd = "x"; RequestCpus = 0`:                 roost.AttrRequestCpus,
-		`Cmd = "x"; Walltime = "long"`:               roost.AttrWalltime,
-		`Cmd = "x"; AppClass = "other"`:              roost.AttrAppClass,
-		`Cmd = "x"; Transfer = "later"`:              roost.AttrTransfer,
-		`Cmd = "x"; Prefer = {"TARGET.Speed >"}`:     roost.AttrPrefer,
-		`Cmd = "x"; TransferCheckpoint = {"../out"}`: roost.AttrCheckpointFiles,
+		`JobName = "none"`:              roost.AttrCmd,
+		`Cmd = "x"; RequestCpus = 0`:    roost.AttrRequestCpus,
+		`Cmd = "x"; Walltime = "long"`:  roost.AttrWalltime,
+		`Cmd = "x"; AppClass = "other"`: roost.AttrAppClass,
+		`Cmd = "x"; Transfer = "later"`: roost.AttrTransfer,
+		`Cmd = "x"; CpuSlack = "no"`:    roost.AttrCPUSlack,
+		`Cmd = "x"; CoreThreads = 1`:    roost.AttrCoreThreads,
+		`Cmd = "x"; RequestDiskIo = -1`: roost.AttrRequestDiskIO,
+
+		`Cmd = "x"; MemorySlack = true; Band = "production"`: roost.AttrMemorySlack,
+		`Cmd = "x"; WholeCores = true; RequestCpus = 1.5`:    roost.AttrWholeCores,
+		`Cmd = "x"; Prefer = {"TARGET.Speed >"}`:             roost.AttrPrefer,
+		`Cmd = "x"; TransferCheckpoint = {"../out"}`:         roost.AttrCheckpointFiles,
 	} {
 		_, err := ReadSpec(parseAd(t, src))
 		if !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), attr) {
