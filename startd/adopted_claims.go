@@ -74,6 +74,9 @@ func (l *machineLoop) adopt(f *claim.Adopted) bool {
 	if l.host.config.Pin && cores != nil {
 		l.pinned[h.ID()] = cores
 	}
+	if c.Info.WholeCores && cores != nil {
+		l.pinned[h.ID()] = l.hardware.wholeCoresOf(cores)
+	}
 	l.host.log.Info("claim taken over", "claim", h.ID(), "schedd", c.Schedd, "phase", f.State.Phase, "starter gone",
 		f.StarterDead)
 	if f.StarterDead {

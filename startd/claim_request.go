@@ -18,6 +18,7 @@ func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
 		a.Alone, _ = ad.Bool(roost.AttrExclusive)
 		a.Queue, _ = ad.Str(roost.AttrQueue)
 		a.Alloc, _ = ad.Bool(roost.AttrAlloc)
+		readMachineOptions(&a, ad)
 	}
 	if r.GetBand() == "" {
 		return a, nil
@@ -26,6 +27,22 @@ func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
 	a.Band, err = roost.ParsePriorityBand(r.GetBand())
 	return a, err
 }
+
+// readMachineOptions reads what a request wants of the machine beside resources.
+func readMachineOptions(a *slot.ClaimInfo, ad *classad.Ad) {
+	if slack, ok := ad.Bool(roost.AttrCPUSlack); ok {
+		a.NoCPUSlack = !slack
+	}
+	a.MemorySlack, _ = ad.Bool(roost.AttrMemorySlack)
+	a.WholeCores, _ = ad.Bool(roost.AttrWholeCores)
+	a.OneNUMANode, _ = ad.Bool(roost.AttrOneNumaNode)
+	if n, ok := ad.Int(roost.AttrCoreThreads); ok && n > 0 {
+		a.CoreThreads = int(min(n, maxCoreThreads))
+	}
+}
+
+// maxCoreThreads is the most hardware threads of a core that any processor has.
+const maxCoreThreads = 8
 
 // attemptInfo are what a schedd says of an attempt beforehand.
 func attemptInfo(p *wire.Program) slot.AttemptInfo {

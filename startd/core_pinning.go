@@ -15,9 +15,21 @@ import (
 // boundCores are those that the claim's tasks are bound to: of the units that it has
 // processor time of. Where one unit has all cores, none, unless whole cores are pinned.
 func (l *machineLoop) boundCores(c *slot.Claim) []int {
-	if !c.HasResources() {
+	switch {
+	case !c.HasResources():
 		return nil
+	case c.Info.WholeCores && c.Inside == 0:
+		return wholeCores(l, c)
 	}
+	cores := unitCores(l, c)
+	if c.Info.OneNUMANode && c.Inside == 0 {
+		cores = nodeCores(l, c, cores)
+	}
+	return withoutWholeCores(l, c, cores)
+}
+
+// unitCores are the cores that the resource units of a claim give it; nil: all.
+func unitCores(l *machineLoop, c *slot.Claim) []int {
 	if l.host.config.Pin {
 		return l.pinCores(c)
 	}

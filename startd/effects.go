@@ -30,6 +30,7 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 		}}})
 	case slot.RecordPlacement:
 		l.sendCommand(e.Claim, claim.PlacementCmd{Placement: *l.savedPlacement(e.Claim), Cores: l.boundCores(e.Claim)})
+		rebindOthers(l, e.Claim)
 	case slot.ResizeClaim, slot.ReportResized:
 		performResize(l, effect)
 	case slot.ReportReady:
@@ -60,27 +61,37 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 			}
 		}
 	case slot.ReportLost:
-		l.sendTo(e.Claim.Schedd, &wire.FromStartd{
-			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}},
-		})
-	case slot.ThrottleCPU:
-		l.metrics.setThrottled(e.Claim.ID, e.Claim.CPUCap > 0)
-		l.sendCommand(e.Claim, claim.ThrottleCmd{CPUMax: e.Claim.CPUCap})
+		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{
+			Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+	case slot.ThrottleCPU, slot.SetMemorySlack:
+		performLimitChange(l, effect)
 	case slot.RenewLease:
 		l.sendCommand(e.Claim, claim.RenewLeaseCmd{Deadline: e.Claim.Lease})
 	case slot.DiscardAttempt:
 		delete(l.exits, e.Claim.ID)
 		l.sendCommand(e.Claim, claim.DiscardCmd{ID: e.Attempt})
 	case slot.RemoveClaim:
+		releaseCores(l, e.Claim)
 		delete(l.exits, e.Claim.ID)
 		delete(l.pids, e.Claim.ID)
 		delete(l.programs, e.Claim.ID)
 		l.sendCommand(e.Claim, claim.RemoveCmd{})
 	case slot.CloseSession:
 		if s := l.sessions[e.Session]; s != nil {
-			delete(l.sessions, e.Session)
 			s.closeSession()
 		}
+		delete(l.sessions, e.Session)
+	}
+}
+
+// performLimitChange does an effect that changes a limit of a claim.
+func performLimitChange(l *machineLoop, effect slot.Effect) {
+	switch e := effect.(type) {
+	case slot.ThrottleCPU:
+		l.metrics.setThrottled(e.Claim.ID, e.Claim.CPUCap > 0)
+		l.sendCommand(e.Claim, claim.ThrottleCmd{CPUMax: e.Claim.CPUCap})
+	case slot.SetMemorySlack:
+		l.sendCommand(e.Claim, claim.MemorySlackCmd{Slack: e.Claim.MemorySlack})
 	}
 }
 
@@ -111,6 +122,7 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 		"owner", c.Owner, "runs as", as.UID)
 	go h.Run()
 	h.Send(claim.CreateCmd{Lease: c.LeasePeriod})
+	rebindOthers(l, c)
 }
 
 func (l *machineLoop) answerClaim(session uint64, c *slot.Claim) {

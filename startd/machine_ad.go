@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -48,7 +49,28 @@ func measureMachine(dir string, given roost.Resources) (roost.Resources, error) 
 		}
 		r.Disk = roost.Bytes(fs.Bavail*uint64(fs.Bsize)) / 100 * (100 - reservedDisk) / roost.KiB * roost.KiB
 	}
+	if r.IO.Network == 0 {
+		r.IO.Network = linkSpeed("/proc/net/route", "/sys/class/net")
+	}
 	return r, nil
+}
+
+// linkSpeed returns the speed of the link with the default route of IPv4. It is 0 if the
+// kernel does not know it, as of a virtual link.
+func linkSpeed(routes, links string) roost.ByteRate {
+	text, _ := os.ReadFile(routes)
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line) // the interface, the destination, the gateway and more
+		if len(f) < 3 || f[1] != "00000000" || strings.ContainsRune(f[0], '/') {
+			continue
+		}
+		speed, _ := os.ReadFile(filepath.Join(links, f[0], "speed"))
+		mbits, err := strconv.ParseInt(strings.TrimSpace(string(speed)), 10, 32)
+		if err == nil && mbits > 0 {
+			return roost.ByteRate(mbits) * 1_000_000 / 8
+		}
+	}
+	return 0
 }
 
 // loadAverage is the kernel's average over one minute, 0 when it cannot be read.

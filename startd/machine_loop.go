@@ -63,6 +63,8 @@ type machineLoop struct {
 	// cores that a claim has to itself; entries of claims that hold nothing are dropped
 	// when one is made
 	pinned            map[slot.ClaimID][]int
+	numaNodes         map[slot.ClaimID]int // of claims whose CPUs are of one memory node
+	hardware          cpuHardware
 	firstAdSequence   map[slot.ClaimID]uint64                   // sequence of the first ad that shows the claim
 	rights            map[slot.ClaimID]userfiles.UserCredential // of claims that are about to be made
 	sessions          map[uint64]*scheddSession
@@ -88,7 +90,8 @@ func newMachineLoop(m *startdHost, core *slot.ClaimTable) *machineLoop {
 		host: m, table: core, runners: make(map[slot.ClaimID]*claim.Runner), exits: make(map[slot.ClaimID]*wire.Exited),
 		pids: make(map[slot.ClaimID]int64), health: make(map[slot.ClaimID]claim.HealthEvent),
 		printedEndpoints: make(map[slot.ClaimID]printedEndpoint),
-		pinned:           make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
+		pinned:           make(map[slot.ClaimID][]int), numaNodes: make(map[slot.ClaimID]int),
+		hardware: m.hardware, programs: make(map[slot.ClaimID]*wire.Activate),
 		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		guests:  make(guestSchedds),
 		rights:  make(map[slot.ClaimID]userfiles.UserCredential),

@@ -96,6 +96,7 @@ func (m *startdHost) newClaimTable(total roost.Resources, opt slot.TableOptions)
 			len(u.Devices))
 	}
 	q := m.config.Queue
+	opt.IO, opt.MemorySlack = total.IO, m.config.Limits.MemorySlack
 	opt.Disk, opt.Queue = total.Disk, slot.QueueOptions{RunLimit: q.RunLimit, Length: q.Length, Auto: q.Auto,
 		MaxWait: q.MaxWait}
 	opt.Ports.First, opt.Ports.Last = m.config.Ports.First, m.config.Ports.Last

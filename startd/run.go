@@ -69,6 +69,7 @@ type startdHost struct {
 	stats             dailyStats
 	groups            *claim.Cgroups
 	gpus              *gpuwatch.Monitor
+	hardware          cpuHardware
 	meters            *meter.Meters
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
@@ -200,18 +201,26 @@ func closeAll(listeners []net.Listener) {
 
 func (m *startdHost) dirs() claim.Dirs { return claim.Dirs(m.config.Dir) }
 
-// openState makes the directories and the claim table, and takes over what an earlier
-// start has left.
-func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
+// makeDirs makes the directories of the startd. Users pass through to their scratch
+// directories.
+func (m *startdHost) makeDirs() error {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
 	}{{m.config.Dir, 0o711}, {m.dirs().Claims(), 0o700}, {m.dirs().Scratch(), 0o711},
 		{m.dirs().IO(), 0o711}, {m.dirs().Checkpoints(), 0o700}} {
-		// users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+// openState makes the directories and the claim table, and takes over what an earlier
+// start has left.
+func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
+	if err := m.makeDirs(); err != nil {
+		return nil, err
 	}
 	total, err := measureMachine(m.config.Dir, m.config.Resources)
 	if err != nil {
@@ -243,6 +252,10 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 	if err := m.openInputCache(); err != nil {
 		return nil, err
 	}
+	if m.hardware, err = readCPUHardware(cpuDir, nodesDir); err != nil {
+		return nil, err
+	}
+	m.hardware.describe(ad)
 	m.groups.Describe(ad)
 	m.gpus.DescribeStatic(ad)
 	claims, err := claim.IDs(m.dirs().Claims())

@@ -21,9 +21,12 @@ type Enforcement struct {
 	Memory  bool
 	Devices bool
 	Pids    bool
-	IO      bool // I/O is measured; no limits are set
-	Freeze  bool
-	Kill    bool // all processes of a task can be killed at once
+	IO      bool // I/O is measured
+
+	IOLimits bool // the rate of I/O can be limited
+
+	Freeze bool
+	Kill   bool // all processes of a task can be killed at once
 
 	Missing []string // a sentence for each missing feature, with advice
 }
@@ -51,7 +54,7 @@ func (c Enforcement) enforceables() []enforceable {
 		{"cpu", "cpu", "shares of CPU time", c.CPU}, {"cpuset", "cpuset", "sets of cores", c.Cpuset},
 		{"memory", "memory", "limits of memory", c.Memory},
 		{"devices", "devices", "isolation of devices", c.Devices}, {"pids", "pids", "limits of processes", c.Pids},
-		{"freeze", "freezer", "freezing", c.Freeze},
+		{"freeze", "freezer", "freezing", c.Freeze}, {"io", "blkio", "limits of disk I/O", c.IOLimits},
 	}
 }
 
@@ -69,6 +72,7 @@ func (h *ParentGroup) detect() {
 		h.enforcement.Version = 2
 		h.detectVersion2(base)
 	}
+	h.detectIOLimits()
 	h.enforcement.Missing = h.missingReasons(why)
 }
 

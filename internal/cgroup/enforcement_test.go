@@ -25,12 +25,12 @@ func TestMissing(t *testing.T) {
 		{"not ours, version 1", &ParentGroup{mounts: cgroupMounts{v1: "/cg", version1Controllers: all}},
 			denied, []string{
 				"no shares of CPU time, sets of cores, limits of memory, isolation of devices, limits of processes, " +
-					"freezing: " + causeOf(denied) + "; " + cureOf(denied),
+					"freezing, limits of disk I/O: " + causeOf(denied) + "; " + cureOf(denied),
 			}},
 		{"everything", &ParentGroup{enforcement: Enforcement{Version: 1, CPU: true, Cpuset: true, Memory: true,
-			Devices: true, Pids: true, Freeze: true}}, nil, nil},
+			Devices: true, Pids: true, Freeze: true, IOLimits: true}}, nil, nil},
 		{"devices", &ParentGroup{enforcement: Enforcement{Version: 2, CPU: true, Cpuset: true, Memory: true, Pids: true,
-			Freeze: true}}, nil, []string{
+			Freeze: true, IOLimits: true}}, nil, []string{
 			"no isolation of devices: only root may do that; " + cureOf(nil),
 		}},
 	}

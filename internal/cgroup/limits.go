@@ -20,7 +20,10 @@ type GroupLimits struct {
 	Cores  []int          // numbers of the CPUs that it may use
 	Nodes  []int          // numbers of the NUMA nodes of its memory
 	Memory roost.Bytes    // of the task, including swap
-	Pids   int            // processes and threads of the task
+	// of the task, in version 1: what exceeds it is reclaimed first when the machine is
+	// short of memory
+	SoftMemory roost.Bytes
+	Pids       int // processes and threads of the task
 	// devices that it may open beside the harmless ones; nil: all; SetLimits does not
 	// change them
 	Devices []DeviceNode
@@ -78,6 +81,9 @@ func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
 	if l.Memory > 0 {
 		most := l.memoryMax()
 		r.Memory = &specs.LinuxMemory{Limit: &most}
+		if l.SoftMemory > 0 {
+			r.Memory.Reservation = new(most - int64(l.Memory-l.SoftMemory))
+		}
 		if swap {
 			r.Memory.Swap = &most
 		}

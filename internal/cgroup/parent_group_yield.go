@@ -164,7 +164,9 @@ func (g *ClaimGroup) trimPart() error {
 	return nil
 }
 
-// chargedMemory returns all memory charged to the group.
+// ChargedMemory returns all memory charged to the group, with page cache.
+func (g *ClaimGroup) ChargedMemory() roost.Bytes { return g.chargedMemory() }
+
 func (g *ClaimGroup) chargedMemory() roost.Bytes {
 	if g.unified != "" {
 		return roost.Bytes(g.readSingle(filepath.Join(g.unified, "memory.current")))

@@ -173,8 +173,8 @@ func (f *Adopted) Resume() slot.Claim {
 		ID: h.id, Grant: roost.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd,
 		Owner: h.file.Owner, Info: h.file.About,
 		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources,
-		Inside: slot.ClaimID(h.file.Inside),
-		State:  slot.Idle, Ports: h.file.Ports, PortJob: h.file.PortJob,
+		Inside: slot.ClaimID(h.file.Inside), MemorySlack: h.file.Slack,
+		State: slot.Idle, Ports: h.file.Ports, PortJob: h.file.PortJob,
 		Lease: boottime.Now() + h.file.Lease, LeasePeriod: h.file.Lease,
 	}
 	if f.State.Phase == proto.Idle {

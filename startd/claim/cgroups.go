@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,12 +23,14 @@ type Cgroups struct {
 	host *cgroup.ParentGroup // nil: claims get none
 	own  *config.StartdSettings
 	log  *slog.Logger
+	disk cgroup.BlockDevice // with the scratch directories
 }
 
 // OpenCgroups finds out what the machine can enforce, and refuses to go on where it must
 // and cannot.
 func OpenCgroups(own *config.StartdSettings, log *slog.Logger) (*Cgroups, error) {
 	g := &Cgroups{own: own, log: log}
+	g.disk, _ = cgroup.BlockDeviceOf(own.Dir)
 	if own.Limits.Enforce == config.EnforceNever {
 		return g, nil
 	}
@@ -121,7 +124,20 @@ func (g *Cgroups) create(file File, devices []cgroup.DeviceNode) (*cgroup.ClaimG
 		g.log.Error("a claim goes without limits", "claim", file.ID, "err", err)
 		return nil, nil
 	}
+	g.limitIO(group, file)
 	return group, err
+}
+
+// limitIO limits the I/O of a claim on the disk with the scratch directories. A claim
+// whose I/O cannot be limited goes without: its rate is taken of the machine anyway.
+func (g *Cgroups) limitIO(group *cgroup.ClaimGroup, file File) {
+	rate := cmp.Or(file.Resources.IO.Disk, g.own.Limits.IO.Disk)
+	if group == nil || rate == 0 || file.About.Alone {
+		return
+	}
+	if err := group.LimitIO(g.disk, rate); err != nil {
+		g.log.Warn("the disk I/O of a claim is not limited", "claim", file.ID, "err", err)
+	}
 }
 
 // createSpare makes the group of a claim that is not there yet, without limits.
@@ -137,6 +153,7 @@ func (g *Cgroups) limitSpare(group *cgroup.ClaimGroup, file File, devices []cgro
 	if group == nil {
 		return nil
 	}
+	g.limitIO(group, file)
 	return errors.Join(group.SetLimits(limitsOf(file, g.own)), group.RestrictDevices(devices))
 }
 
@@ -209,13 +226,22 @@ func limitsOf(file File, own *config.StartdSettings) cgroup.GroupLimits {
 		Weight: weightOf(file.Resources.CPU, coreWeight(file)), Cores: file.Cores, Memory: file.Resources.Memory,
 		Pids: own.Limits.Processes,
 	}
-	if own.Limits.CPU {
+	if file.hasCPUQuota(own) {
 		l.Quota = file.Resources.CPU
+	}
+	if file.Slack > 0 {
+		l.Memory, l.SoftMemory = l.Memory+file.Slack, l.Memory
 	}
 	if file.About.Alloc { // of each claim inside the processes are bounded, and each has a starter
 		l.Pids, l.InnerGroups = 0, slot.MaxInside
 	}
 	return l
+}
+
+// hasCPUQuota reports whether the claim never gets more CPU time than it asked for. The
+// node's owner or the job wants that.
+func (f *File) hasCPUQuota(own *config.StartdSettings) bool {
+	return own.Limits.CPU || f.About.NoCPUSlack
 }
 
 // coreWeight is what a core of the claim weighs.

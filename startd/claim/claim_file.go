@@ -37,6 +37,7 @@ type File struct {
 	Inside    uint64              `json:",omitempty"` // the alloc inside which it is; none: it is a part of the machine
 	Placed    *gpu.SavedPlacement `json:",omitempty"` // what it holds; none: it waits
 	Cores     []int               `json:",omitempty"` // that its tasks are bound to
+	Slack     roost.Bytes         `json:",omitempty"` // memory that it may use beyond its request
 	Ports     []roost.ClaimPort   `json:",omitempty"`
 	PortJob   string              `json:",omitempty"` // that they are for, with its schedd
 	Lease     time.Duration

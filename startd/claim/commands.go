@@ -54,6 +54,12 @@ type (
 	// ThrottleCmd limits the claim's CPU time; 0: it may have what there is.
 	ThrottleCmd struct{ CPUMax roost.MilliCPU }
 
+	// CoresCmd binds the claim's tasks to other cores.
+	CoresCmd struct{ Cores []int }
+
+	// MemorySlackCmd sets how much memory the claim may use beyond its request.
+	MemorySlackCmd struct{ Slack roost.Bytes }
+
 	// VacateCmd ends an attempt.
 	VacateCmd struct {
 		ID     roost.AttemptID

@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"cmp"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cgroup"
 )
@@ -18,11 +20,9 @@ func (h *Runner) throttleCPU(o ThrottleCmd) {
 	if h.group == nil {
 		return
 	}
-	quota := o.CPUMax
-	if quota == 0 {
-		if quota = allCores; h.machine.config.Limits.CPU {
-			quota = h.file.Resources.CPU
-		}
+	quota := cmp.Or(o.CPUMax, allCores)
+	if h.file.hasCPUQuota(h.machine.config) {
+		quota = min(quota, h.file.Resources.CPU)
 	}
 	if err := h.group.SetLimits(cgroup.GroupLimits{Quota: quota}); err != nil {
 		h.machine.log.Warn("cannot hold back a claim", "claim", h.id, "err", err)

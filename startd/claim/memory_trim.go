@@ -25,14 +25,14 @@ func (h *Runner) trimMemory() {
 
 // How readily the kernel kills a task when the machine runs out of memory
 // (oom_score_adj): before daemons in any case, and before everything else where somebody
-// sits, or where the memory is only lent.
+// sits, or where the memory is only lent, or may be more than was asked for.
 const (
 	taskOOMScore    = 500
 	maxTaskOOMScore = 900
 )
 
 func (h launcher) oomScore() int32 {
-	if h.machine.config.NeedsGuard() || h.file.isReclaimed() {
+	if h.machine.config.NeedsGuard() || h.file.isReclaimed() || h.file.About.MemorySlack {
 		return maxTaskOOMScore
 	}
 	return taskOOMScore

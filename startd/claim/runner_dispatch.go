@@ -17,6 +17,10 @@ func (h *Runner) handle(order any) {
 		h.recordPorts(o)
 	case ThrottleCmd:
 		h.throttleCPU(o)
+	case CoresCmd:
+		claimResizer{h}.bindCores(o)
+	case MemorySlackCmd:
+		claimResizer{h}.setMemorySlack(o)
 	case ResizeCmd:
 		claimResizer{h}.resizeClaim(o)
 	case RenewLeaseCmd:
