@@ -70,6 +70,9 @@ type Resources struct {
 	Disk   int64   `json:"disk_bytes"`
 	GPUs   int64   `json:"gpus"`
 	GPUMem int64   `json:"gpu_memory_bytes,omitempty"`
+
+	DiskIO  int64 `json:"disk_io_bytes_per_second,omitempty"`
+	Network int64 `json:"network_bytes_per_second,omitempty"`
 }
 
 // Exit is how an attempt ended, and what it used.
@@ -151,7 +154,8 @@ func PoolOfNode(node string) string {
 
 // ResourcesOf returns the document of a request.
 func ResourcesOf(r *scheddapi.Resources) Resources {
-	return Resources{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
+	return Resources{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory(),
+		r.GetDiskIo(), r.GetNetwork()}
 }
 
 // ExitOf returns the document of an end; nil for none.

@@ -33,6 +33,33 @@ type Node struct {
 	Rack    string         `json:"rack,omitempty"`
 	Class   string         `json:"class,omitempty"` // NodeClass, or the model of its first GPU, or Arch
 	Pilot   *Pilot         `json:"pilot,omitempty"` // it is one
+
+	DiskIO   *ResourceAmount `json:"disk_io_bytes_per_second,omitempty"` // nil: it states no rate
+	Network  *ResourceAmount `json:"network_bytes_per_second,omitempty"` // likewise
+	Hardware *CPUHardware    `json:"hardware,omitempty"`                 // nil: of a startd of the release before
+}
+
+// CPUHardware is what the ad of a machine says of its processors. Speeds are of one CPU;
+// 0: they were not measured.
+type CPUHardware struct {
+	Cores          int64 `json:"cores"`            // physical ones
+	ThreadsPerCore int64 `json:"threads_per_core"` // 0: cores differ
+	NUMANodes      int64 `json:"numa_nodes"`
+	NUMANodeCPUs   int64 `json:"numa_node_cpus"` // of the largest node
+	KFlops         int64 `json:"kflops,omitempty"`
+	Mips           int64 `json:"mips,omitempty"`
+}
+
+// cpuHardwareOf reads the processors of an ad.
+func cpuHardwareOf(ad *classad.Ad) *CPUHardware {
+	whole := func(name string) int64 { n, _ := ad.Int(name); return n }
+	h := CPUHardware{Cores: whole(roost.AttrPhysicalCores), ThreadsPerCore: whole(roost.AttrThreadsPerCore),
+		NUMANodes: whole(roost.AttrNumaNodes), NUMANodeCPUs: whole(roost.AttrNumaNodeCpus),
+		KFlops: whole(roost.AttrKFlops), Mips: whole(roost.AttrMips)}
+	if h == (CPUHardware{}) {
+		return nil
+	}
+	return &h
 }
 
 // Pilot is what the ad of a pilot says beside that of another machine. Only the owner is
@@ -83,6 +110,12 @@ func NodeOf(ad *classad.Ad) Node {
 	pair := func(free, total string, unit roost.Bytes) ResourceAmount {
 		return ResourceAmount{number(free) * float64(unit), number(total) * float64(unit)}
 	}
+	rate := func(free, total string) *ResourceAmount {
+		if p := pair(free, total, roost.KiB); p.Total > 0 {
+			return &p
+		}
+		return nil
+	}
 	class := text(NodeClassAttr)
 	if models, _ := ad.Strings(roost.AttrGpuModels); class == "" && len(models) > 0 {
 		class = models[0]
@@ -96,6 +129,7 @@ func NodeOf(ad *classad.Ad) Node {
 		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch),
 		OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
 		Devices: GPUDevicesOf(ad), Units: resourceUnitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
-		Pilot: pilotOf(ad),
+		Pilot: pilotOf(ad), Hardware: cpuHardwareOf(ad), DiskIO: rate(roost.AttrDiskIO, roost.AttrTotalDiskIO),
+		Network: rate(roost.AttrNetwork, roost.AttrTotalNetwork),
 	}
 }

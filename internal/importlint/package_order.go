@@ -274,7 +274,6 @@ func packageOrders() []packageOrder {
 		{"cmd/roost-starter", false},
 		{"cmd/roost-web", false},
 
-		{"scripts/ociimage", false},
 		{"scripts/sbom", false},
 		{"internal/importlint", false},
 		{"internal/vmimage", false},

@@ -78,6 +78,7 @@ func examineCgroups() []checkResult {
 		}
 		findings = append(findings, checkResult{"cgroups", levelOK, text, ""})
 	}
+	findings = append(findings, examineIO(can)...)
 	for _, missing := range can.Missing {
 		what, cure, _ := strings.Cut(missing, "; ")
 		findings = append(findings, checkResult{"cgroups", levelWarning, what, cure})
@@ -88,6 +89,19 @@ func examineCgroups() []checkResult {
 			"sysctl kernel.dmesg_restrict=0, or run the startd as root"})
 	}
 	return findings
+}
+
+// examineIO says how far requests for disk I/O and network are enforced here.
+func examineIO(can cgroup.Enforcement) []checkResult {
+	network := checkResult{"network", levelOK, "requests for network are divided among tasks, and not enforced", ""}
+	text := "requests for disk I/O are enforced"
+	if can.Version == 1 {
+		text += ", but for writes through the page cache, which only control groups of version 2 limit"
+	}
+	if !can.IOLimits {
+		text = "requests for disk I/O are divided among tasks, and not enforced"
+	}
+	return []checkResult{{"disk I/O", levelOK, text, ""}, network}
 }
 
 func examineNamespaces() checkResult {

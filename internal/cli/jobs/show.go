@@ -192,6 +192,9 @@ func showJSON(c *frame.Invocation, s *scheddapi.JobStatus, events []*scheddapi.J
 	if image := document.ContainerImageOf(s.GetAd()); image != nil {
 		d["container"] = image
 	}
+	if w := document.MachineOptionsOf(s.GetAd()); w != nil {
+		d["machine"] = w
+	}
 	if packages := document.PackageMountsOf(s.GetAd()); len(packages) > 0 {
 		d["packages"] = packages
 	}

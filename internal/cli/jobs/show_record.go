@@ -89,6 +89,9 @@ func showSettings(s *scheddapi.JobStatus, row func(head, text string)) {
 			row("mount", document.PrintableText(m))
 		}
 	}
+	if w := document.MachineOptionsOf(s.GetAd()); w != nil {
+		row("machine", w.Text())
+	}
 	for _, m := range document.PackageMountsOf(s.GetAd()) {
 		row("package", m.Text())
 	}
