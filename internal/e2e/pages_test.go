@@ -1,16 +1,20 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -74,6 +78,10 @@ job "saves" {
     files     = ["state"]
   }
 }
+job "next" {
+  command    = ["true"]
+  depends_on = [job.too-large]
+}
 `
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
 		t.Fatal(err)
@@ -118,6 +126,11 @@ job "saves" {
 		"names": "/names", "service": "/jobs/" + service, "schedule": "/jobs/" + schedule,
 		"allocs": "/allocs?all=1", "alloc-set": "/jobs/" + set, "inside": "/jobs/" + inside,
 		"service-task": "/tasks/" + strings.Replace(service, ".", "[1].", 1),
+		"clone":        "/jobs/" + ids[0] + "/clone", "dependencies": "/jobs/" + ids[1] + "/dependencies",
+		"log-search": "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/search/out?q=task",
+		"packages":   "/packages", "pilots": "/pilots?all=1", "peers": "/peers", "secrets": "/secrets",
+		"cron": "/cron?all=1", "queues": "/queues", "reservations": "/reservations", "admins": "/admins",
+		"past": "/past",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {
@@ -142,6 +155,8 @@ job "saves" {
 	t.Run("whatif-answer", func(t *testing.T) { checkWhatIf(t, b, p, "http://"+address.Host) })
 	t.Run("past", func(t *testing.T) { checkPast(t, b, p, "http://"+address.Host, ids[1]) })
 	t.Run("zone", func(t *testing.T) { checkZone(t, b, "http://"+address.Host, ids[0]) })
+	t.Run("notify", func(t *testing.T) { checkNotification(t, b, p, "http://"+address.Host) })
+	t.Run("clone-submitted", func(t *testing.T) { checkClone(t, b, p, "http://"+address.Host, ids[0]) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
 }
@@ -309,15 +324,97 @@ func checkMapKeys(t *testing.T, b *browser, p *Pool, base string) {
 	}
 }
 
+// notificationScript has the page show its notifications to the test. The permission is
+// asked for, and is given.
+const notificationScript = `window.Notification = class {
+	static get permission() { return localStorage.getItem("test-permission") || "default"; }
+	static async requestPermission() { localStorage.setItem("test-permission", "granted"); return "granted"; }
+	constructor(title, options) { localStorage.setItem("test-shown", title + ": " + options.body); }
+	addEventListener() {}
+}`
+
+// checkNotification asks on the page of a job to be notified of its end. Nobody is asked
+// for a permission before that.
+func checkNotification(t *testing.T, b *browser, p *Pool, base string) {
+	browse(t, b, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: notificationScript})
+		return err
+	}))
+	finish := p.sleepersOf(t, "bell", "")
+	id := p.onlyJob(t, "@bell")
+	browse(t, b, chromedp.Navigate(base+"/jobs/"+id))
+	browse(t, b, chromedp.WaitVisible("[data-notify]"))
+	if asked := browse(t, b, chromedp.Evaluate[string](`Notification.permission`)); asked != "default" {
+		t.Errorf("before the button is used the permission is %q", asked)
+	}
+	browse(t, b, chromedp.Click("[data-notify]"))
+	browse(t, b, chromedp.WaitVisible(`[data-notify][aria-pressed="true"]`))
+	browse(t, b, chromedp.Navigate(base+"/nodes")) // on any page
+	finish()
+	shown := browse(t, b, chromedp.Evaluate[string](`new Promise(done => setInterval(() => {
+		const text = localStorage.getItem("test-shown");
+		if (text) done(text);
+	}, 100))`, chromedp.EvalAwaitPromise))
+	left := browse(t, b, chromedp.Evaluate[string](`localStorage.getItem("notify")`))
+	if shown != "bell has ended: completed" || strings.Contains(left, id) {
+		t.Errorf("the notification is %q, and still to come are %s", shown, left)
+	}
+	browse(t, b, chromedp.Navigate(base+"/jobs/"+id))
+	hidden := browse(t, b, chromedp.Evaluate[bool](`document.querySelector("[data-notify]").hidden`))
+	if problems := b.takeProblems(); len(problems) > 0 || !hidden {
+		t.Errorf("the browser reports %q; of a job that has ended the button is hidden: %t", problems, hidden)
+	}
+}
+
+// onlyJob returns the id of the only job of a selector.
+func (p *Pool) onlyJob(t *testing.T, selector string) string {
+	t.Helper()
+	stdout, stderr, _ := p.Command(t.Context(), "jobs", "--json", selector)
+	var list struct{ Jobs []struct{ ID string } }
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list.Jobs) != 1 {
+		t.Fatalf("%v, jobs: %s%s", err, stdout, stderr)
+	}
+	return list.Jobs[0].ID
+}
+
+// checkClone submits the text of a job again, as the form has it. The ad of the new job
+// has to be that of the old one, apart from what a schedd sets.
+func checkClone(t *testing.T, b *browser, p *Pool, base, id string) {
+	ad := func(id string) map[string]any {
+		var shown struct{ Ad map[string]any }
+		text := browse(t, b, chromedp.Evaluate[string](`fetch("/v1/jobs/`+id+`/definition").then((r) => r.text())`,
+			chromedp.EvalAwaitPromise))
+		if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown.Ad) < 10 {
+			t.Fatalf("definition of %s: %v, %s", id, err, text)
+		}
+		for _, name := range []string{"JobId", "QDate", "SubmitKey", "SubmitVersion"} {
+			delete(shown.Ad, name)
+		}
+		return shown.Ad
+	}
+	browse(t, b, chromedp.Navigate(base+"/jobs/"+id))
+	browse(t, b, chromedp.Click(`a[href$="/clone"]`))
+	browse(t, b, chromedp.WaitVisible("#text"))
+	if notes := browse(t, b, chromedp.Evaluate[int](`document.querySelectorAll("main .notice li").length`)); notes != 0 {
+		t.Errorf("the form notes %s", browse(t, b, chromedp.Text("main .notice")))
+	}
+	browse(t, b, chromedp.Click("main form button.primary"))
+	browse(t, b, chromedp.WaitVisible("[data-live-job]"))
+	again := browse(t, b, chromedp.Evaluate[string](`document.querySelector("[data-live-job]").dataset.liveJob`))
+	was, is := ad(id), ad(again)
+	if again == id || !reflect.DeepEqual(was, is) {
+		t.Errorf("job %s has\n%v\nand %s\n%v", id, was, again, is)
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
+	}
+}
+
 // checkLiveTable holds that a row of the list shows the end of its job by itself.
 func checkLiveTable(t *testing.T, b *browser, p *Pool, base string) {
 	finish := p.sleepersOf(t, "sleeper", "")
-	stdout, _, _ := p.Command(t.Context(), "jobs", "--json", "@sleeper")
-	var list struct{ Jobs []struct{ ID string } }
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list.Jobs) != 1 {
-		t.Fatalf("%v, jobs: %s", err, stdout)
-	}
-	row := fmt.Sprintf("tr[data-job=%q] ", list.Jobs[0].ID)
+	row := fmt.Sprintf("tr[data-job=%q] ", p.onlyJob(t, "@sleeper"))
 	browse(t, b, chromedp.Navigate(base+"/jobs"))
 	browse(t, b, chromedp.WaitVisible(row+".state.running"))
 	browse(t, b, chromedp.Evaluate[int]("window.sameDocument = 1"))

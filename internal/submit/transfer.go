@@ -56,19 +56,20 @@ func (b transferReader) readTransfer() {
 	if a, ok := b.attribute("inputs", b.taskReader().taskRoots()...); ok {
 		b.readInputs(a.Expr)
 	}
-	seen := map[string]bool{}
+	seen := map[string]string{}   // entries by the name where the task runs
+	programs := map[string]bool{} // names of programs, which may be listed as inputs, too
 	list := make([]string, 0, len(b.inputs))
 	for _, in := range b.inputs {
 		entry := in.sourcePath.adText() + " => " + in.name.adText()
-		if name := in.name.adText(); seen[name] {
-			if !in.program {
+		if name := in.name.adText(); seen[name] != "" {
+			if !in.program && (seen[name] != entry || !programs[name]) {
 				b.reportProblem(in.name.sourceRange, fmt.Sprintf("two inputs are called %q", truncateText(name)),
 					"Each needs a name of its own where the task runs. Write inputs as a map from names to files: "+
 						"inputs = { \"a.csv\" = \"/data/1/x.csv\" }.")
 			}
 			continue
 		}
-		seen[in.name.adText()] = true
+		seen[in.name.adText()], programs[in.name.adText()] = entry, in.program
 		list = append(list, entry)
 	}
 	if len(list) > 0 {

@@ -11,11 +11,13 @@ import (
 
 // jobBlock is a job block under construction.
 type jobBlock struct {
+	kind       string // of the block; "": a job
 	name       string
 	settings   map[string]string       // source of single values
 	maps       map[string][]blockEntry // elements of settings that are maps
 	checkpoint []blockEntry
 	overrides  [][]blockEntry // other values for some tasks
+	blocks     []innerBlock
 	script     string
 	variables  []foreignVariable  // variables of the other system that the script reads
 	index      string             // expression for the index of an array, or ""
@@ -24,6 +26,13 @@ type jobBlock struct {
 	items      *jobspec.ItemTable // rows in place of for_each; nil: none
 	origins    map[string]Note    // by setting: the line that it comes from
 	origin     Note               // of the settings that are set now
+}
+
+// innerBlock is a block within a job. Its kind has the label, if it has one.
+type innerBlock struct {
+	kind    string
+	entries []blockEntry
+	blocks  []innerBlock
 }
 
 // blockEntry is an element of a map, or a setting of a block, with the source of its

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -11,16 +12,17 @@ import (
 // line between groups.
 var settingGroups = [][]string{
 	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
-	{"image", "image_workdir", "image_entrypoint"},
-	{"executable", "arguments", "shell"},
+	{"in", "place", "users"},
+	{"image", "image_workdir", "image_entrypoint", "image_writable", "mounts"},
+	{"executable", "command", "script", "arguments", "shell", "mpi", "start_timeout"},
 	{"directory", "umask", "unix_group", "getenv", "environment"},
 	{"stdin", "stdout", "stderr", "user_log", "join_output", "empty_output", "remove_output", "transfer", "inputs",
 		"outputs"},
 	{"cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "app_class"},
 	{"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice"},
-	{"requirements", "rank", "prefer", "spread", "limits"},
+	{"requirements", "rank", "prefer", "spread", "packages", "limits"},
 	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable",
-		"run_count", "notice", "lease", "labels", "mail_on", "mail_to", "cell_queue"},
+		"run_count", "notice", "lease", "labels", "mail_on", "mail_to", "cell_queue", "flock"},
 	{"periodic_hold", "periodic_hold_reason", "periodic_release", "periodic_remove", "periodic_remove_reason",
 		"periodic_vacate", "on_exit_hold", "on_exit_hold_reason", "on_exit_remove"},
 }
@@ -103,7 +105,7 @@ func textListSource(values []string) string {
 // ahead of the block.
 func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[string][2]int) {
 	w := &lineWriter{line: before + 1, settingLines: map[string][2]int{}}
-	w.writeLine("job " + quotedText(j.name) + " {")
+	w.writeLine(cmp.Or(j.kind, "job") + " " + quotedText(j.name) + " {")
 	for _, group := range settingGroups {
 		j.writeGroup(w, group, small)
 	}
@@ -123,12 +125,30 @@ func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[str
 		w.writeLine("  }")
 		w.settingLines["override"] = [2]int{from, w.line - 1}
 	}
+	for _, b := range j.blocks {
+		w.writeGap()
+		w.writeInner("  ", b)
+	}
 	if j.script != "" {
 		w.writeGap()
 		w.writeHeredoc(j.script)
 	}
 	w.writeLine("}")
 	return w.buffer.String(), w.settingLines
+}
+
+// writeInner writes a block within another.
+func (w *lineWriter) writeInner(indent string, b innerBlock) {
+	if len(b.entries)+len(b.blocks) == 0 {
+		w.writeLine(indent + b.kind + " {}")
+		return
+	}
+	w.writeLine(indent + b.kind + " {")
+	w.writeAligned(indent+"  ", b.entries)
+	for _, inner := range b.blocks {
+		w.writeInner(indent+"  ", inner)
+	}
+	w.writeLine(indent + "}")
 }
 
 // writeGroup writes settings that belong together. Consecutive single lines are aligned

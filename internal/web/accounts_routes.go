@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/web/route"
@@ -33,7 +34,7 @@ func accountsRoutes() []route.Route {
 		{Pattern: "/v1/accounting/reports/{report}", Summary: "a report of roost report", Query: reportParams(),
 			View: view.ShowReport, Reply: view.AccountsReport{}, Rows: "lines"},
 		{Pattern: "/v1/accounting/exports/{format}",
-			Summary: "records as csv, jsonl, xdmod, pbs or swf, as roost sacct --export",
+			Summary: "records as csv, jsonl, xdmod, pbs, swf or borg, as roost sacct --export",
 			Query:   exportParams(), Handle: view.Export},
 	}
 	for i := range all {
@@ -62,7 +63,8 @@ func accountsRoutes() []route.Route {
 func exportParams() []route.Param {
 	list := slices.DeleteFunc(reportParams(), func(p route.Param) bool { return p.Name == "detail" })
 	return append(list, route.Param{Name: "table",
-		Description: "of csv and jsonl: attempts (default), segments, jobs or machines"},
+		Description: "of csv and jsonl: attempts (default), segments, jobs or machines; of borg: " +
+			strings.Join(view.TraceTables(), ", ")},
 		route.Param{Name: "cluster", Description: "of xdmod and swf: the name of the cluster"},
 		route.Param{Name: "pseudonyms", Description: "1: replace the names of users, groups, projects and machines, " +
 			"with the key in the header Roost-Pseudonym-Key, and drop those of jobs"})

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -63,12 +65,59 @@ func TestExports(t *testing.T) {
 		w.schedd.queries[len(w.schedd.queries)-1].Time != query.BySubmit {
 		t.Errorf("swf: %d: %s", code, text)
 	}
-	for path, want := range map[string]int{"borg": 404, "pbs?table=jobs": 400, "csv?pseudonyms=yes": 400,
+	for path, want := range map[string]int{"borg": 400, "borg?table=jobs": 400, "borg?table=machine_events": 400, "pbs?table=jobs": 400, "csv?pseudonyms=yes": 400,
 		"csv2": 404, "csv?table=x": 400, "xdmod?table=jobs": 400,
 		"csv?month=March": 400, "csv?limit=1e9": 400, "csv?days=-1": 400} {
 		if code, _, text := ask(path); code != want {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
+	}
+}
+
+// TestTraceExport reads each table of a Borg trace. Names are hashed with the key that is
+// sent, so that the tables with one key have the same names.
+func TestTraceExport(t *testing.T) {
+	w := newTestWeb(t)
+	cookie := w.logIn("ann")
+	read := func(table, key string) (names, text string) {
+		w.forgetLimits()
+		q := as(w.request("GET", "/v1/accounting/exports/borg?month=2026-03&table="+table, ""), cookie)
+		q.Header.Set(view.PseudonymKeyHeader, key)
+		answer := w.do(q)
+		if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "application/gzip" ||
+			answer.Header().Get("Content-Disposition") != `attachment; filename="`+table+`.csv.gz"` {
+			t.Fatalf("%s: %d %v %s", table, answer.Code, answer.Header(), answer.Body)
+		}
+		unpacked, err := gzip.NewReader(answer.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		all, err := io.ReadAll(unpacked)
+		if err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		names, _, _ = strings.Cut(string(all), "\n")
+		return names, string(all)
+	}
+	for table, column := range map[string]string{"collection_events": "collection_logical_name",
+		"instance_events": "machine_id", "instance_usage": "average_usage", "machine_events": "machine_id",
+		"machine_attributes": "name"} {
+		head, text := read(table, "sixteen bytes or more")
+		_, again := read(table, "sixteen bytes or more")
+		_, other := read(table, "another key than before")
+		hasRows := strings.Count(text, "\n") > 1
+		if !strings.Contains(head, column) || text != again || hasRows && text == other || strings.Contains(text, "ann") {
+			t.Errorf("%s: %s\nand with another key %s", table, text, other)
+		}
+		if !hasRows && table != "instance_usage" && table != "machine_attributes" {
+			t.Errorf("%s has no rows", table)
+		}
+	}
+	w.forgetLimits()
+	short := as(w.request("GET", "/v1/accounting/exports/borg?table=machine_events", ""), cookie)
+	short.Header.Set(view.PseudonymKeyHeader, "short")
+	if answer := w.do(short); answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), "16") {
+		t.Errorf("a short key: %d %s", answer.Code, answer.Body)
 	}
 }
 

@@ -80,6 +80,9 @@ type fakeSchedd struct {
 
 	flow []*wire.FlowNode // the nodes of its job, which is a flow then
 
+	columns  []*wire.Column // of the tasks of its job
+	discreet bool           // its job is that of another user
+
 	hostile *hostileText // what it puts into its replies, if that is set
 }
 
@@ -213,6 +216,9 @@ func (f *fakeSchedd) job() *wire.JobStatus {
 			Denied: f.text},
 		Alloc: f.inside,
 		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}
+	if s.Columns, s.Discreet = f.columns, f.discreet; len(f.columns) > 0 {
+		s.Tasks = uint32(len(f.columns[0].GetValues()))
+	}
 	if f.flow != nil {
 		s.Flow = &wire.FlowProgress{Phase: "running", Nodes: uint32(len(f.flow)), States: map[string]uint32{},
 			Failures: []*wire.FlowFailure{{Node: f.text, Reason: f.text}}}

@@ -346,6 +346,13 @@ func (l *listQuery) targetRows(rows []*wire.JobStatus, q *queue.Queue, t queue.T
 	if l.req.GetAds() {
 		ad, _ = q.JobAd(t.Job.Seq)
 	}
+	if l.req.GetColumns() && l.req.GetAds() && !discreet {
+		defer func(before int, columns []*wire.Column) {
+			for _, row := range all[before:] {
+				row.Columns = columns
+			}
+		}(len(rows), columnsOf(q, t.Job.Seq))
+	}
 	if discreet {
 		ad = publicAd(ad)
 		defer func(before int) {
@@ -373,6 +380,24 @@ func (l *listQuery) targetRows(rows []*wire.JobStatus, q *queue.Queue, t queue.T
 		rows = append(rows, l.finishRow(row, &st, present))
 	}
 	return rows
+}
+
+// maxColumnBytes bounds the values of a job that are sent with its status.
+const maxColumnBytes = 2 << 20
+
+// columnsOf returns what differs between the tasks of a job, if it is not too long.
+func columnsOf(q *queue.Queue, seq uint64) (columns []*wire.Column) {
+	spec, _ := q.SubmitSpec(seq)
+	size := 0
+	for _, c := range spec.Columns {
+		for _, v := range c.Values {
+			if size += len(v) + 2; size > maxColumnBytes {
+				return nil
+			}
+		}
+		columns = append(columns, &wire.Column{Name: c.Name, Values: c.Values})
+	}
+	return columns
 }
 
 func (l *listQuery) finishRow(m *wire.JobStatus, st *queue.JobStatus, present bool) *wire.JobStatus {

@@ -22,9 +22,10 @@ import (
 // exportPatience bounds an export: a year of a large pool takes minutes.
 const exportPatience = time.Hour
 
-// ExportFormats are the formats of exports that are one file. PBS is one log of all days,
-// and SWF has the jobs that were submitted in the time, which are read in its order.
-func ExportFormats() []string { return []string{"csv", "jsonl", "xdmod", "pbs", "swf"} }
+// ExportFormats are the formats of exports. PBS is one log of all days, SWF has the jobs
+// that were submitted in the time, which are read in its order, and of a Borg trace each
+// table is a request of its own.
+func ExportFormats() []string { return []string{"csv", "jsonl", "xdmod", "pbs", "swf", borgFormat} }
 
 // ExportTables are the tables of an export as CSV or JSON Lines.
 func ExportTables() []string { return []string{"attempts", "segments", "jobs", "machines"} }
@@ -38,7 +39,7 @@ func Export(c *route.Call) error {
 			strings.Join(ExportFormats(), ", "))
 	}
 	isTable := format == "csv" || format == "jsonl"
-	if table != "" && (!isTable || !slices.Contains(ExportTables(), table)) {
+	if table != "" && format != borgFormat && (!isTable || !slices.Contains(ExportTables(), table)) {
 		return fmt.Errorf("table %.40q: %w: csv and jsonl have %s", table, roost.Invalid,
 			strings.Join(ExportTables(), ", "))
 	}
@@ -53,14 +54,28 @@ func Export(c *route.Call) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
-	names := map[string]string{"csv": "roost.csv", "jsonl": "roost.jsonl", "swf": "roost.swf"}
+	kinds := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl",
+		borgFormat: "application/gzip"}
+	names := map[string]string{"csv": "roost.csv", "jsonl": "roost.jsonl", "swf": "roost.swf",
+		borgFormat: table + ".csv.gz"}
+	var trace *export.BorgTrace
+	if format == borgFormat {
+		if err := records.traceTable(table); err != nil {
+			return err
+		}
+		if trace, err = records.openTrace(q); err != nil {
+			return err
+		}
+	}
 	begin := func() {
 		h := c.Writer.Header()
 		h.Set("Content-Type", cmp.Or(kinds[format], "text/plain; charset=utf-8"))
 		h.Set("Content-Disposition", `attachment; filename="`+cmp.Or(names[format], "roost-"+format+".txt")+`"`)
 	}
 	return c.Stream(begin, func(write func([]byte) error) error {
+		if trace != nil {
+			return records.writeTrace(trace, pieceWriter(write), q, table)
+		}
 		return records.write(pieceWriter(write), q, format, table)
 	})
 }
@@ -69,6 +84,7 @@ func Export(c *route.Call) error {
 type exportRecords struct {
 	c          *route.Call
 	pseudonyms *export.Pseudonyms // nil: with the names
+	key        []byte             // of a trace; empty: none was sent
 }
 
 // PseudonymKeyHeader has the key of pseudonyms. It is no parameter, because addresses are
@@ -82,6 +98,10 @@ func exportRecordsOf(c *route.Call) (r exportRecords, err error) {
 	key := c.Request.Header.Get(PseudonymKeyHeader)
 	switch c.QueryValue("pseudonyms") {
 	case "":
+		if c.PathValue("format") == borgFormat {
+			r.key = []byte(key)
+			return r, nil
+		}
 		if key != "" {
 			return r, fmt.Errorf("%s: %w: it is for pseudonyms=1", PseudonymKeyHeader, roost.Invalid)
 		}

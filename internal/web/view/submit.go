@@ -52,6 +52,8 @@ type SubmitForm struct {
 	Problem *route.Problem `json:"problem,omitempty"` // what was wrong
 	Plan    *Plan          `json:"plan,omitempty"`
 	Sample  string         `json:"-"` // whose text it has
+	Clone   string         `json:"-"` // the job whose text it has
+	Notes   []string       `json:"-"` // what that job has and the text has not
 }
 
 // Formats lists the formats of job files.
@@ -68,10 +70,14 @@ func (SubmitForm) Samples() (names []string) {
 	return names
 }
 
+func newSubmitForm() SubmitForm {
+	return SubmitForm{Version: document.Version, Key: rand.Text(), Request: SubmitRequest{Format: "hcl"}}
+}
+
 // ShowSubmitForm shows the page for a new job, with the text of a sample if the address
 // names one.
 func ShowSubmitForm(c *route.Call) (any, error) {
-	f := SubmitForm{Version: document.Version, Key: rand.Text(), Request: SubmitRequest{Format: "hcl"}}
+	f := newSubmitForm()
 	name := c.QueryValue("sample")
 	if name == "" {
 		return f, nil
@@ -127,7 +133,8 @@ func (s Submitter) Submit(c *route.Call) error {
 	}
 	if err != nil && c.IsPage {
 		p := route.ProblemOf(err)
-		return c.ShowPage(p.Status, "submit", SubmitForm{document.Version, key, body, p, nil, ""})
+		return c.ShowPage(p.Status, "submit", SubmitForm{Version: document.Version, Key: key,
+			Request: body, Problem: p})
 	}
 	if err != nil {
 		return err

@@ -2745,6 +2745,7 @@ type QueryRequest struct {
 	// conditions than those of states
 	Node          string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
 	Windows       bool   `protobuf:"varint,17,opt,name=windows,proto3" json:"windows,omitempty"` // fill JobStatus.windows
+	Columns       bool   `protobuf:"varint,18,opt,name=columns,proto3" json:"columns,omitempty"` // with ads: fill JobStatus.columns
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2898,6 +2899,13 @@ func (x *QueryRequest) GetWindows() bool {
 	return false
 }
 
+func (x *QueryRequest) GetColumns() bool {
+	if x != nil {
+		return x.Columns
+	}
+	return false
+}
+
 // Refused is a selector without a match, with the reason.
 type Refused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3012,15 +3020,18 @@ type JobStatus struct {
 	// with QueryRequest.windows: of the present attempt, oldest first, as far as the schedd
 	// has them; of a job with several tasks the sums of all that run, one for each five
 	// minutes
-	Windows       []*UsageWindow  `protobuf:"bytes,61,rep,name=windows,proto3" json:"windows,omitempty"`
-	TaskNumber    uint32          `protobuf:"varint,62,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"` // likewise: of the task within its job, from 0, as accounts count
-	Transfers     []*FileTransfer `protobuf:"bytes,63,rep,name=transfers,proto3" json:"transfers,omitempty"`                      // of the present attempt: files that are on their way now
-	Update        *UpdateProgress `protobuf:"bytes,70,opt,name=update,proto3" json:"update,omitempty"`                            // the newest update of a service; absent: it was never updated
-	Service       *ServiceHealth  `protobuf:"bytes,80,opt,name=service,proto3" json:"service,omitempty"`                          // of a service
-	Alloc         *AllocStatus    `protobuf:"bytes,90,opt,name=alloc,proto3" json:"alloc,omitempty"`                              // of an alloc set, or of one alloc
-	Inside        *InsideAlloc    `protobuf:"bytes,91,opt,name=inside,proto3" json:"inside,omitempty"`                            // of a job whose tasks run inside an alloc set
-	Flow          *FlowProgress   `protobuf:"bytes,100,opt,name=flow,proto3" json:"flow,omitempty"`                               // of a flow
-	RequestId     uint64          `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`    // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
+	Windows    []*UsageWindow  `protobuf:"bytes,61,rep,name=windows,proto3" json:"windows,omitempty"`
+	TaskNumber uint32          `protobuf:"varint,62,opt,name=task_number,json=taskNumber,proto3" json:"task_number,omitempty"` // likewise: of the task within its job, from 0, as accounts count
+	Transfers  []*FileTransfer `protobuf:"bytes,63,rep,name=transfers,proto3" json:"transfers,omitempty"`                      // of the present attempt: files that are on their way now
+	Update     *UpdateProgress `protobuf:"bytes,70,opt,name=update,proto3" json:"update,omitempty"`                            // the newest update of a service; absent: it was never updated
+	Service    *ServiceHealth  `protobuf:"bytes,80,opt,name=service,proto3" json:"service,omitempty"`                          // of a service
+	Alloc      *AllocStatus    `protobuf:"bytes,90,opt,name=alloc,proto3" json:"alloc,omitempty"`                              // of an alloc set, or of one alloc
+	Inside     *InsideAlloc    `protobuf:"bytes,91,opt,name=inside,proto3" json:"inside,omitempty"`                            // of a job whose tasks run inside an alloc set
+	Flow       *FlowProgress   `protobuf:"bytes,100,opt,name=flow,proto3" json:"flow,omitempty"`                               // of a flow
+	// with QueryRequest.columns: what differs between the tasks, for whom all of ad is
+	// shown; absent if the values are too long for a message
+	Columns       []*Column `protobuf:"bytes,110,rep,name=columns,proto3" json:"columns,omitempty"`
+	RequestId     uint64    `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3429,6 +3440,13 @@ func (x *JobStatus) GetInside() *InsideAlloc {
 func (x *JobStatus) GetFlow() *FlowProgress {
 	if x != nil {
 		return x.Flow
+	}
+	return nil
+}
+
+func (x *JobStatus) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
 	}
 	return nil
 }
@@ -9991,7 +10009,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\xbe\x03\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\xd8\x03\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
@@ -10012,11 +10030,12 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06queues\x18\x0e \x03(\tR\x06queues\x12\x1b\n" +
 	"\tname_part\x18\x0f \x01(\tR\bnamePart\x12\x12\n" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x18\n" +
-	"\awindows\x18\x11 \x01(\bR\awindows\"M\n" +
+	"\awindows\x18\x11 \x01(\bR\awindows\x12\x18\n" +
+	"\acolumns\x18\x12 \x01(\bR\acolumns\"M\n" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xa1\x0e\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xcf\x0e\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10074,7 +10093,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aservice\x18P \x01(\v2\x19.roost.wire.ServiceHealthR\aservice\x12-\n" +
 	"\x05alloc\x18Z \x01(\v2\x17.roost.wire.AllocStatusR\x05alloc\x12/\n" +
 	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12,\n" +
-	"\x04flow\x18d \x01(\v2\x18.roost.wire.FlowProgressR\x04flow\x12\x1d\n" +
+	"\x04flow\x18d \x01(\v2\x18.roost.wire.FlowProgressR\x04flow\x12,\n" +
+	"\acolumns\x18n \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -10887,69 +10907,70 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	41,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
 	42,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
 	55,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
-	3,   // 31: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	116, // 32: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	48,  // 33: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	45,  // 34: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	44,  // 35: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	46,  // 36: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	47,  // 37: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
-	3,   // 38: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	87,  // 39: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 40: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	37,  // 41: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	63,  // 42: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	60,  // 43: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	61,  // 44: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	53,  // 45: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
-	54,  // 46: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
-	117, // 47: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
-	118, // 48: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
-	54,  // 49: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
-	56,  // 50: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
-	59,  // 51: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
-	31,  // 52: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	119, // 53: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	31,  // 54: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	120, // 55: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	37,  // 56: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	40,  // 57: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	40,  // 58: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	40,  // 59: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	71,  // 60: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	121, // 61: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	122, // 62: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 63: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	74,  // 64: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	7,   // 65: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	79,  // 66: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	80,  // 67: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	77,  // 68: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	78,  // 69: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	79,  // 70: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	80,  // 71: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	78,  // 72: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	123, // 73: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	88,  // 74: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,   // 75: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 76: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	100, // 77: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	99,  // 78: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	99,  // 79: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	101, // 80: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	106, // 81: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	108, // 82: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	111, // 83: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	112, // 84: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	113, // 85: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	114, // 86: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	108, // 87: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
-	2,   // 88: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	89,  // [89:89] is the sub-list for method output_type
-	89,  // [89:89] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	31,  // 31: roost.wire.JobStatus.columns:type_name -> roost.wire.Column
+	3,   // 32: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	116, // 33: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	48,  // 34: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	45,  // 35: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	44,  // 36: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	46,  // 37: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	47,  // 38: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,   // 39: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	87,  // 40: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 41: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	37,  // 42: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	63,  // 43: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	60,  // 44: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	61,  // 45: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	53,  // 46: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
+	54,  // 47: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
+	117, // 48: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	118, // 49: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	54,  // 50: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
+	56,  // 51: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
+	59,  // 52: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
+	31,  // 53: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	119, // 54: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	31,  // 55: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	120, // 56: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	37,  // 57: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	40,  // 58: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	40,  // 59: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	40,  // 60: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	71,  // 61: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	121, // 62: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	122, // 63: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 64: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	74,  // 65: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	7,   // 66: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	79,  // 67: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	80,  // 68: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	77,  // 69: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	78,  // 70: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	79,  // 71: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	80,  // 72: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	78,  // 73: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	123, // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	88,  // 75: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,   // 76: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 77: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	100, // 78: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	99,  // 79: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	99,  // 80: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	101, // 81: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	106, // 82: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	108, // 83: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	111, // 84: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	112, // 85: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	113, // 86: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	114, // 87: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	108, // 88: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 89: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	90,  // [90:90] is the sub-list for method output_type
+	90,  // [90:90] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
