@@ -78,6 +78,7 @@ func TestExports(t *testing.T) {
 // sent, so that the tables with one key have the same names.
 func TestTraceExport(t *testing.T) {
 	w := newTestWeb(t)
+	w.schedd.text = "secret-owner"
 	cookie := w.logIn("ann")
 	read := func(table, key string) (names, text string) {
 		w.forgetLimits()
@@ -106,10 +107,10 @@ func TestTraceExport(t *testing.T) {
 		_, again := read(table, "sixteen bytes or more")
 		_, other := read(table, "another key than before")
 		hasRows := strings.Count(text, "\n") > 1
-		if !strings.Contains(head, column) || text != again || hasRows && text == other || strings.Contains(text, "ann") {
+		if !strings.Contains(head, column) || text != again || hasRows && text == other || strings.Contains(text, "secret-owner") {
 			t.Errorf("%s: %s\nand with another key %s", table, text, other)
 		}
-		if !hasRows && table != "instance_usage" && table != "machine_attributes" {
+		if !hasRows && strings.HasSuffix(table, "_events") && table != "machine_events" { // drains are none
 			t.Errorf("%s has no rows", table)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/accounting/query"
 	"github.com/roost-batch/roost/internal/wire"
@@ -37,9 +38,9 @@ func (f *fakeSchedd) Accounting(r *wire.AccountingQuery, to grpc.ServerStreaming
 		query.Attempts: query.AttemptLine{Job: accounting.JobEntry{Owner: f.text, Name: f.text, Tasks: 1},
 			Attempt: accounting.AttemptEntry{AttemptKey: accounting.AttemptKey{Attempt: 1}, Node: f.text,
 				Started: 1_772_323_200_000, Ended: 1_772_323_260_000, Wall: 60_000, Cause: 1}},
-		query.Jobs: accounting.JobEntry{Owner: f.text, Name: f.text, Tasks: 1},
+		query.Jobs: accounting.JobEntry{Owner: f.text, Name: f.text, Tasks: 1, Submitted: 1_772_323_200_000},
 		query.Machines: accounting.MachineEvent{Node: f.text, Time: 1_772_323_200_000, What: accounting.MachineDrained,
-			Class: f.text},
+			Class: f.text, Capacity: roost.Resources{CPU: 4000, Memory: roost.GiB}},
 		query.Ends:  accounting.EndLine{Owner: f.text, Count: 3},
 		query.Usage: query.UsageLine{Owner: f.text, Amounts: accounting.Amounts{Ended: 1, HeldCPU: 7.2e6}},
 	}

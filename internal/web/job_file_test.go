@@ -25,7 +25,7 @@ const clonedAd = `[MyType = "Job"; JobName = "sweep"; JobId = "1.n1"; Owner = "a
 func TestJobFile(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("ann")
-	w.schedd.ad = clonedAd
+	w.schedd.ad, w.schedd.text = clonedAd, "7.n1" // the job waits for that one
 	w.schedd.columns = []*wire.Column{{Name: "lr", Values: []string{"0.1", "0.2", "<b>${x}"}}}
 	answer := w.do(as(w.request("GET", "/v1/jobs/1.n1/jobfile", ""), cookie))
 	if answer.Code != http.StatusOK {
@@ -37,7 +37,7 @@ func TestJobFile(t *testing.T) {
 	}
 	for _, want := range []string{`job "sweep" {`, "for_each = [\n    \"0.1\",\n    \"0.2\",\n    \"<b>$${x}\",\n  ]",
 		`command = ["./simulate", "--lr=${each.value}", "${task.index}", "$HOME"]`, `MODE = "fast"`,
-		`"/data/x.csv"`, `walltime = "90m"`} {
+		`"/data/x.csv"`, `walltime = "90m"`, `depends_on = ["7.n1"]`} {
 		if !strings.Contains(f.Text, want) {
 			t.Errorf("the file lacks %s:\n%s", want, f.Text)
 		}
