@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/image/imageref"
 )
 
-// blockSetting is a setting of a block: its attribute in the ad of the block, and how its
-// value is written.
+// blockSetting is a setting of a block: its attribute in the block's ad, and the form of
+// its value.
 type blockSetting struct {
 	name, attribute string
 	form            valueForm
@@ -361,8 +361,8 @@ func (w *adWriter) isBase(q *overrideQuantity, task int) bool {
 	return value == q.none || w.job.settings[q.name] == q.write(value)
 }
 
-// writeBases makes the settings of the job those of its columns where all tasks have the
-// same value, and leaves out those that some tasks must not have.
+// writeBases makes settings of the columns in which all tasks have the same value. It
+// leaves out settings that some tasks must not have.
 func (w *adWriter) writeBases() {
 	for _, q := range overrideQuantities {
 		values := w.values[q.attribute]

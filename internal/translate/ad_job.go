@@ -56,8 +56,8 @@ func WriteJob(q QueuedJob) (JobFile, error) {
 	w.writeOverrides()
 	w.writeDependencies(q.Depends)
 	if w.isIncomplete {
-		return JobFile{}, fmt.Errorf("%w: the tasks have values of their own that are too long for a form: submit the job "+
-			"file again", roost.Exhausted)
+		return JobFile{}, fmt.Errorf("%w: the tasks have values of their own that are too long for a form: submit the "+
+			"job file again", roost.Exhausted)
 	}
 	head := w.writeRows()
 	w.noteRest()
@@ -258,8 +258,8 @@ func (w *adWriter) writeDependencies(left []string) {
 	}
 }
 
-// writeRows writes what differs between the tasks, puts the references to it into the
-// block, and returns what is ahead of the block.
+// writeRows writes what differs between the tasks, and returns what is ahead of the block.
+// It puts the references to the rows into the block.
 func (w *adWriter) writeRows() (head string) {
 	if len(w.used) == 0 {
 		return ""

@@ -226,8 +226,8 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("differs in %q, want %s", got, want)
 		}
 	}
-	same := read("job \"a\" {\n  for_each = [{ v = \"x\" }, { v = \"y\" }]\n  command = [\"echo\", \"${each.value.v}\"]\n" +
-		"  cpus = \"2000m\"\n}\n")
+	same := read("job \"a\" {\n  for_each = [{ v = \"x\" }, { v = \"y\" }]\n" +
+		"  command = [\"echo\", \"${each.value.v}\"]\n  cpus = \"2000m\"\n}\n")
 	if got := Differences(was, same); len(got) > 0 {
 		t.Errorf("differs in %q", got)
 	}

@@ -60,8 +60,8 @@ func (w *adWriter) writeEnvironment(list []string) {
 	for _, entry := range list {
 		name, value, _ := strings.Cut(entry, "=")
 		if secretVariable().MatchString(name) {
-			w.note("The variable %s is not here, as its name is that of a secret: a block such as secret \"NAME\" { env "+
-				"= %q } gives it to the tasks.", name, name)
+			w.note("The variable %s is not here, as its name is that of a secret: a block such as secret \"NAME\" { "+
+				"env = %q } gives it to the tasks.", name, name)
 			continue
 		}
 		w.job.addToMap("environment", name, w.source(value))
@@ -199,7 +199,8 @@ func (w *adWriter) writeResources() {
 		unit            roost.Bytes
 	}{{"memory", roost.AttrRequestMemory, roost.MiB}, {"disk", roost.AttrRequestDisk, roost.KiB},
 		{"gpu_memory", roost.AttrRequestGpuMem, roost.MiB},
-		{"virtual_memory", roost.AttrVirtual, roost.KiB}, {"process_virtual_memory", roost.AttrProcessVirtual, roost.KiB},
+		{"virtual_memory", roost.AttrVirtual, roost.KiB},
+		{"process_virtual_memory", roost.AttrProcessVirtual, roost.KiB},
 		{"process_memory", roost.AttrProcessMemory, roost.KiB}, {"file_size", roost.AttrFileSize, roost.KiB}} {
 		if n, ok := w.number(s.attribute); ok && n != 0 {
 			w.job.setText(s.name, exactSize(n, s.unit))
@@ -233,7 +234,8 @@ func (w *adWriter) writeResources() {
 // writeSettings writes where and when the job runs.
 func (w *adWriter) writeSettings() {
 	standard := jobspec.StandardDefaults()
-	for _, s := range []struct{ name, attribute string }{{"group", roost.AttrGroup}, {"unix_group", roost.AttrUnixGroup},
+	for _, s := range []struct{ name, attribute string }{{"group", roost.AttrGroup},
+		{"unix_group", roost.AttrUnixGroup},
 		{"spread", roost.AttrSpread}, {"together", roost.AttrPlacementSet}, {"reservation", roost.AttrReservation},
 		{"queue", roost.AttrQueue}, {"mpi", roost.AttrMPI}, {"image", roost.AttrContainerImage},
 		{"image_workdir", roost.AttrContainerWorkdir}} {
@@ -241,7 +243,8 @@ func (w *adWriter) writeSettings() {
 			w.job.setText(s.name, text)
 		}
 	}
-	for _, s := range []struct{ name, attribute string }{{"apart", roost.AttrScatter}, {"exclusive", roost.AttrExclusive},
+	for _, s := range []struct{ name, attribute string }{{"apart", roost.AttrScatter},
+		{"exclusive", roost.AttrExclusive},
 		{"hold", roost.AttrHoldOnSubmit}, {"cell_queue", roost.AttrCellQueue}, {"flock", "Flock"},
 		{"rerunnable", roost.AttrRerunnable}, {"image_writable", roost.AttrContainerWritable},
 		{"image_entrypoint", roost.AttrUseEntrypoint}} {

@@ -65,7 +65,8 @@ func TestExports(t *testing.T) {
 		w.schedd.queries[len(w.schedd.queries)-1].Time != query.BySubmit {
 		t.Errorf("swf: %d: %s", code, text)
 	}
-	for path, want := range map[string]int{"borg": 400, "borg?table=jobs": 400, "borg?table=machine_events": 400, "pbs?table=jobs": 400, "csv?pseudonyms=yes": 400,
+	for path, want := range map[string]int{"borg": 400, "borg?table=jobs": 400, "borg?table=machine_events": 400,
+		"pbs?table=jobs": 400, "csv?pseudonyms=yes": 400,
 		"csv2": 404, "csv?table=x": 400, "xdmod?table=jobs": 400,
 		"csv?month=March": 400, "csv?limit=1e9": 400, "csv?days=-1": 400} {
 		if code, _, text := ask(path); code != want {
@@ -107,7 +108,8 @@ func TestTraceExport(t *testing.T) {
 		_, again := read(table, "sixteen bytes or more")
 		_, other := read(table, "another key than before")
 		hasRows := strings.Count(text, "\n") > 1
-		if !strings.Contains(head, column) || text != again || hasRows && text == other || strings.Contains(text, "secret-owner") {
+		if !strings.Contains(head, column) || text != again || hasRows && text == other ||
+			strings.Contains(text, "secret-owner") {
 			t.Errorf("%s: %s\nand with another key %s", table, text, other)
 		}
 		if !hasRows && strings.HasSuffix(table, "_events") && table != "machine_events" { // drains are none

@@ -20,8 +20,8 @@ const clonedAd = `[MyType = "Job"; JobName = "sweep"; JobId = "1.n1"; Owner = "a
 	RequestGpus = 0; Walltime = 5400; Band = "batch"; JobPrio = 0; MaxRetries = 1; NoticePeriod = 30;
 	JobLeaseDuration = 2400; FileSystemDomain = "n1"]`
 
-// TestJobFile reads the job file of a job, as JSON and in the form for a new job, and
-// submits it as it is.
+// TestJobFile reads the job file of a job, as JSON and in the form for a new job. What the
+// text would submit is the job.
 func TestJobFile(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("ann")
@@ -42,8 +42,8 @@ func TestJobFile(t *testing.T) {
 			t.Errorf("the file lacks %s:\n%s", want, f.Text)
 		}
 	}
-	if len(f.Notes) != 2 || !strings.Contains(f.Notes[0], "DB_PASSWORD") || !strings.Contains(f.Notes[1], "Environment.") ||
-		strings.Contains(answer.Body.String(), "t0ps3cret") {
+	if len(f.Notes) != 2 || !strings.Contains(f.Notes[0], "DB_PASSWORD") ||
+		!strings.Contains(f.Notes[1], "Environment.") || strings.Contains(answer.Body.String(), "t0ps3cret") {
 		t.Errorf("notes %q, %s", f.Notes, f.Text)
 	}
 	page := w.do(as(w.request("GET", "/jobs/1.n1/clone", ""), cookie)).Body.String()

@@ -24,7 +24,8 @@ func functions(zone *time.Location) template.FuncMap {
 		"time":   func(at string) template.HTML { return timeElement(at, "", zone) },
 		"ago":    func(at string) template.HTML { return timeElement(at, ` data-form="ago"`, zone) },
 		"bytes":  byteText,
-		"number": numberText, "span": spanText, "milliseconds": millisecondText, "percent": percentText,
+		"number": numberText, "cores": coresText, "span": spanText, "milliseconds": millisecondText,
+		"percent": percentText,
 		"stack": stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
 		"list": func(parts ...any) []any { return parts },
 		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
@@ -88,6 +89,14 @@ func numberText(n any) string {
 		return groupDigits(int64(f))
 	}
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", f), "0"), ".")
+}
+
+// coresText writes a number of cores.
+func coresText(n any) string {
+	if toFloat(n) == 1 {
+		return "1 core"
+	}
+	return numberText(n) + " cores"
 }
 
 // groupDigits writes a whole number with narrow spaces between groups of three digits.

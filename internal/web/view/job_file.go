@@ -73,8 +73,8 @@ func (s Submitter) jobFile(c *route.Call, id string) (f JobFile, err error) {
 		return f, fmt.Errorf("job %s: %w", id, err)
 	}
 	if len(file.Text) > jobtext.MaxText {
-		return f, fmt.Errorf("job %s: %w: its job file would have %v, and a form can have %v: submit the file again", id,
-			roost.Exhausted, roost.Bytes(len(file.Text)), roost.Bytes(jobtext.MaxText))
+		return f, fmt.Errorf("job %s: %w: its job file would have %v, and a form can have %v: submit the file again",
+			id, roost.Exhausted, roost.Bytes(len(file.Text)), roost.Bytes(jobtext.MaxText))
 	}
 	notes, err := s.compareJobFile(c.Context(), c.Session.User, job, file)
 	return JobFile{Version: document.Version, ID: row.GetId(), Text: file.Text, Notes: notes}, err

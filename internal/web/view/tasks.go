@@ -128,9 +128,14 @@ func ShowDefinition(c *route.Call) (any, error) {
 		return nil, err
 	}
 	d := Definition{Version: document.Version, Job: document.JobOf(s, isTaskID(id)), Depends: s.GetDepends(),
-		Discreet: s.GetDiscreet(), Text: s.GetAd()}
+		Discreet: s.GetDiscreet()}
 	ad, err := classad.Parse(s.GetAd())
 	if err == nil {
+		var lines strings.Builder
+		for name, e := range ad.All() {
+			fmt.Fprintf(&lines, "%s = %s\n", name, e)
+		}
+		d.Text = lines.String()
 		d.Ad, err = ad.MarshalJSON()
 	}
 	if err != nil {
