@@ -26,7 +26,7 @@ func functions(zone *time.Location) template.FuncMap {
 		"bytes":  byteText,
 		"number": numberText, "cores": coresText, "span": spanText, "milliseconds": millisecondText,
 		"percent": percentText,
-		"stack": stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
+		"stack":   stackBar, "strip": stripBar, "query": withQuery, "join": strings.Join,
 		"list": func(parts ...any) []any { return parts },
 		"part": func(value float64, class, label string) BarPart { return BarPart{value, class, label} },
 		"held": func(a document.ResourceAmount) float64 { return max(a.Total-a.Free, 0) }, "capital": capitalText,
