@@ -258,8 +258,8 @@ func (w *adWriter) writeDependencies(left []string) {
 	}
 }
 
-// writeRows writes what differs between the tasks, and returns what is ahead of the block.
-// It puts the references to the rows into the block.
+// writeRows writes what differs between the tasks, and returns what is ahead of the
+// block. It puts the references to the rows into the block.
 func (w *adWriter) writeRows() (head string) {
 	if len(w.used) == 0 {
 		return ""

@@ -20,8 +20,8 @@ const clonedAd = `[MyType = "Job"; JobName = "sweep"; JobId = "1.n1"; Owner = "a
 	RequestGpus = 0; Walltime = 5400; Band = "batch"; JobPrio = 0; MaxRetries = 1; NoticePeriod = 30;
 	JobLeaseDuration = 2400; FileSystemDomain = "n1"]`
 
-// TestJobFile reads the job file of a job, as JSON and in the form for a new job. What the
-// text would submit is the job.
+// TestJobFile reads the job file of a job, as JSON and in the form for a new job. What
+// the text would submit is the job.
 func TestJobFile(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("ann")

@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,11 +115,85 @@ func TestCopyInterrupted(t *testing.T) {
 	}
 }
 
+// TestCopyBack copies a store to PostgreSQL and back into files. The parts have the same
+// digests both ways, and the files are the store that they were.
+func TestCopyBack(t *testing.T) {
+	address := postgresAddress(t)
+	o, want := copiedStore(t)
+	var there, back []CopiedPart
+	both := Options{Directory: o.Directory, Postgres: address}
+	must(t, Copy(t.Context(), both, func(p CopiedPart) { there = append(there, p) }))
+	if err := CopyBack(t.Context(), both, func(CopiedPart) {}); !errors.Is(err, roost.Conflict) {
+		t.Errorf("into a directory that has a store: %v", err)
+	}
+	files := Options{Directory: filepath.Join(t.TempDir(), "new"), Postgres: address}
+	must(t, CopyBack(t.Context(), files, func(p CopiedPart) { back = append(back, p) }))
+	if !slices.Equal(there, back) || len(back) < 3 {
+		t.Errorf("the parts were\n%v\nand are\n%v", there, back)
+	}
+	left, err := filepath.Glob(filepath.Join(files.Directory, "*"))
+	if must(t, err); slices.ContainsFunc(left, func(name string) bool {
+		return filepath.Base(name) != "lock" && filepath.Ext(name) != ".db"
+	}) {
+		t.Errorf("the directory has %q", left)
+	}
+	s, ctx := openStore(t, Options{Directory: files.Directory}), t.Context()
+	got, err := s.Digest(ctx)
+	if must(t, err); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	must(t, s.Check(ctx))
+	ingestAll(t, s, 3, testFeed(3, 30), 50) // it goes on
+	compute(t, s, workloadEnd)
+}
+
+// TestCopyBackInterrupted ends a copy into files after each of its parts, and while its
+// files are moved. No store is there afterwards, and the next copy succeeds.
+func TestCopyBackInterrupted(t *testing.T) {
+	address := postgresAddress(t)
+	o, want := copiedStore(t)
+	must(t, Copy(t.Context(), Options{Directory: o.Directory, Postgres: address}, func(CopiedPart) {}))
+	files := Options{Directory: t.TempDir(), Postgres: address}
+	mainFile := filepath.Join(files.Directory, "main.db")
+	for end := range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		err := CopyBack(ctx, files, func(CopiedPart) {
+			if n++; n > end {
+				cancel()
+			}
+		})
+		if _, serr := os.Stat(mainFile); err == nil || !errors.Is(serr, fs.ErrNotExist) {
+			t.Fatalf("the copy that was ended after part %d: %v, and its main file %v", end, err, serr)
+		}
+		cancel()
+	}
+	must(t, CopyBack(t.Context(), files, func(CopiedPart) {}))
+	// as one that was killed before main.db was moved
+	unfinished := filepath.Join(files.Directory, unfinishedDirectory)
+	must(t, os.Mkdir(unfinished, 0o700))
+	must(t, os.Rename(mainFile, filepath.Join(unfinished, "main.db")))
+	must(t, CopyBack(t.Context(), files, func(CopiedPart) {}))
+	s := openStore(t, Options{Directory: files.Directory})
+	got, err := s.Digest(t.Context())
+	if must(t, err); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	must(t, s.Close())
+	must(t, os.Remove(mainFile))
+	if err := CopyBack(t.Context(), files, func(CopiedPart) {}); !errors.Is(err, roost.Conflict) {
+		t.Errorf("into a directory with months that are of no copy: %v", err)
+	}
+}
+
 // TestCopiedTables holds that every table of both databases is copied.
 func TestCopiedTables(t *testing.T) {
 	copied := map[string]bool{}
 	for _, t := range append(mainTables(), monthTables()...) {
 		copied[t.name] = true
+	}
+	if inserts := rowInserts(); len(inserts) != len(copied) {
+		t.Errorf("%d tables are copied, and %d copied back", len(copied), len(inserts))
 	}
 	found := 0
 	for _, s := range []schema{mainSchema(), monthSchema(), postgresSchema()} {

@@ -27,23 +27,33 @@ type sqliteEngine struct {
 }
 
 func openSQLiteEngine(ctx context.Context, dir string) (e *sqliteEngine, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	e = &sqliteEngine{dir: dir, files: map[accounting.Month]*sqliteFile{}}
 	defer func() {
 		if err != nil {
 			e.close()
 		}
 	}()
-	if e.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	if e.lock, err = openSQLiteLock(dir); err != nil {
 		return e, err
-	}
-	if err := syscall.Flock(int(e.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return e, fmt.Errorf("%s: %w: another accountant uses it", dir, roost.Conflict)
 	}
 	e.main, err = openFile(ctx, filepath.Join(dir, "main.db"), mainSchema())
 	return e, err
+}
+
+// openSQLiteLock makes the directory of a store if it is not there, and keeps other
+// accountants off it until the file is closed.
+func openSQLiteLock(dir string) (lock *os.File, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("%s: %w: another accountant uses it", dir, roost.Conflict)
+	}
+	return lock, nil
 }
 
 func (e *sqliteEngine) reader() *sql.DB { return e.main.read }
