@@ -40,8 +40,8 @@ func openSQLiteEngine(ctx context.Context, dir string) (e *sqliteEngine, err err
 	return e, err
 }
 
-// openSQLiteLock makes the directory of a store if it is not there, and keeps other
-// accountants off it until the file is closed.
+// openSQLiteLock makes the directory of a store if it is not there. It keeps other
+// accountants off until the file is closed.
 func openSQLiteLock(dir string) (lock *os.File, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
