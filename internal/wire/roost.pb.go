@@ -10816,6 +10816,7 @@ type AttemptUsage struct {
 	// that have ended since the last report; in a new session those of the last two hours
 	// once more
 	Windows       []*scheddapi.UsageWindow `protobuf:"bytes,4,rep,name=windows,proto3" json:"windows,omitempty"`
+	Steps         []*scheddapi.StepRecord  `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"` // all of them if one has begun or ended since the last report, or in a new session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10874,6 +10875,13 @@ func (x *AttemptUsage) GetDumpable() string {
 func (x *AttemptUsage) GetWindows() []*scheddapi.UsageWindow {
 	if x != nil {
 		return x.Windows
+	}
+	return nil
+}
+
+func (x *AttemptUsage) GetSteps() []*scheddapi.StepRecord {
+	if x != nil {
+		return x.Steps
 	}
 	return nil
 }
@@ -16741,12 +16749,13 @@ const file_roost_proto_rawDesc = "" +
 	"\tfrozen_ns\x18\x04 \x01(\x03R\bfrozenNs\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\"C\n" +
 	"\vUsageReport\x124\n" +
-	"\battempts\x18\x01 \x03(\v2\x18.roost.wire.AttemptUsageR\battempts\"\xbc\x01\n" +
+	"\battempts\x18\x01 \x03(\v2\x18.roost.wire.AttemptUsageR\battempts\"\xea\x01\n" +
 	"\fAttemptUsage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05usage\x18\x02 \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
 	"\bdumpable\x18\x03 \x01(\tR\bdumpable\x121\n" +
-	"\awindows\x18\x04 \x03(\v2\x17.roost.wire.UsageWindowR\awindows\"9\n" +
+	"\awindows\x18\x04 \x03(\v2\x17.roost.wire.UsageWindowR\awindows\x12,\n" +
+	"\x05steps\x18\x05 \x03(\v2\x16.roost.wire.StepRecordR\x05steps\"9\n" +
 	"\tClaimLost\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
@@ -17518,60 +17527,61 @@ var file_roost_proto_goTypes = []any{
 	(*scheddapi.ExitStatus)(nil),            // 223: roost.wire.ExitStatus
 	(*scheddapi.UsageWindow)(nil),           // 224: roost.wire.UsageWindow
 	(*scheddapi.TaskUsage)(nil),             // 225: roost.wire.TaskUsage
-	(*scheddapi.SubmitPart)(nil),            // 226: roost.wire.SubmitPart
-	(*scheddapi.ScriptChunk)(nil),           // 227: roost.wire.ScriptChunk
-	(*scheddapi.WhyRequest)(nil),            // 228: roost.wire.WhyRequest
-	(*scheddapi.EventsRequest)(nil),         // 229: roost.wire.EventsRequest
-	(*scheddapi.AdQuery)(nil),               // 230: roost.wire.AdQuery
-	(*scheddapi.HealthRequest)(nil),         // 231: roost.wire.HealthRequest
-	(*scheddapi.CellRequest)(nil),           // 232: roost.wire.CellRequest
-	(*scheddapi.CheckpointCellRequest)(nil), // 233: roost.wire.CheckpointCellRequest
-	(*scheddapi.PoolQuery)(nil),             // 234: roost.wire.PoolQuery
-	(*scheddapi.AccountingQuery)(nil),       // 235: roost.wire.AccountingQuery
-	(*scheddapi.AccountingChange)(nil),      // 236: roost.wire.AccountingChange
-	(*scheddapi.LoginTokenRequest)(nil),     // 237: roost.wire.LoginTokenRequest
-	(*scheddapi.BeginLoginRequest)(nil),     // 238: roost.wire.BeginLoginRequest
-	(*scheddapi.LoginRequest)(nil),          // 239: roost.wire.LoginRequest
-	(*scheddapi.PilotTokenQuery)(nil),       // 240: roost.wire.PilotTokenQuery
-	(*scheddapi.LoginsRequest)(nil),         // 241: roost.wire.LoginsRequest
-	(*scheddapi.LogoutRequest)(nil),         // 242: roost.wire.LogoutRequest
-	(*scheddapi.NamesQuery)(nil),            // 243: roost.wire.NamesQuery
-	(*scheddapi.BlobPart)(nil),              // 244: roost.wire.BlobPart
-	(*scheddapi.BlobRequest)(nil),           // 245: roost.wire.BlobRequest
-	(*scheddapi.PackageChange)(nil),         // 246: roost.wire.PackageChange
-	(*scheddapi.PackageQuery)(nil),          // 247: roost.wire.PackageQuery
-	(*scheddapi.FlowNodesRequest)(nil),      // 248: roost.wire.FlowNodesRequest
-	(*scheddapi.ReachOutput)(nil),           // 249: roost.wire.ReachOutput
-	(*scheddapi.SubmitReply)(nil),           // 250: roost.wire.SubmitReply
-	(*scheddapi.ScriptReply)(nil),           // 251: roost.wire.ScriptReply
-	(*scheddapi.JobStatus)(nil),             // 252: roost.wire.JobStatus
-	(*scheddapi.ActReply)(nil),              // 253: roost.wire.ActReply
-	(*scheddapi.WatchEvent)(nil),            // 254: roost.wire.WatchEvent
-	(*scheddapi.LogChunk)(nil),              // 255: roost.wire.LogChunk
-	(*scheddapi.WhyReply)(nil),              // 256: roost.wire.WhyReply
-	(*scheddapi.JobEvent)(nil),              // 257: roost.wire.JobEvent
-	(*scheddapi.AdText)(nil),                // 258: roost.wire.AdText
-	(*scheddapi.HealthReply)(nil),           // 259: roost.wire.HealthReply
-	(*scheddapi.ShellOutput)(nil),           // 260: roost.wire.ShellOutput
-	(*scheddapi.CellReply)(nil),             // 261: roost.wire.CellReply
-	(*scheddapi.CheckpointPiece)(nil),       // 262: roost.wire.CheckpointPiece
-	(*scheddapi.PoolRow)(nil),               // 263: roost.wire.PoolRow
-	(*scheddapi.AccountingPiece)(nil),       // 264: roost.wire.AccountingPiece
-	(*scheddapi.AccountingResult)(nil),      // 265: roost.wire.AccountingResult
-	(*scheddapi.LoginTokenReply)(nil),       // 266: roost.wire.LoginTokenReply
-	(*scheddapi.BeginLoginReply)(nil),       // 267: roost.wire.BeginLoginReply
-	(*scheddapi.LoginReply)(nil),            // 268: roost.wire.LoginReply
-	(*scheddapi.PilotTokenReply)(nil),       // 269: roost.wire.PilotTokenReply
-	(*scheddapi.LoginsReply)(nil),           // 270: roost.wire.LoginsReply
-	(*scheddapi.LoginInfo)(nil),             // 271: roost.wire.LoginInfo
-	(*scheddapi.NamesUpdate)(nil),           // 272: roost.wire.NamesUpdate
-	(*scheddapi.BlobMissing)(nil),           // 273: roost.wire.BlobMissing
-	(*scheddapi.BlobList)(nil),              // 274: roost.wire.BlobList
-	(*scheddapi.PackageVersion)(nil),        // 275: roost.wire.PackageVersion
-	(*scheddapi.PackageList)(nil),           // 276: roost.wire.PackageList
-	(*scheddapi.FlowNodes)(nil),             // 277: roost.wire.FlowNodes
-	(*scheddapi.WaitSummary)(nil),           // 278: roost.wire.WaitSummary
-	(*scheddapi.ReachCall)(nil),             // 279: roost.wire.ReachCall
+	(*scheddapi.StepRecord)(nil),            // 226: roost.wire.StepRecord
+	(*scheddapi.SubmitPart)(nil),            // 227: roost.wire.SubmitPart
+	(*scheddapi.ScriptChunk)(nil),           // 228: roost.wire.ScriptChunk
+	(*scheddapi.WhyRequest)(nil),            // 229: roost.wire.WhyRequest
+	(*scheddapi.EventsRequest)(nil),         // 230: roost.wire.EventsRequest
+	(*scheddapi.AdQuery)(nil),               // 231: roost.wire.AdQuery
+	(*scheddapi.HealthRequest)(nil),         // 232: roost.wire.HealthRequest
+	(*scheddapi.CellRequest)(nil),           // 233: roost.wire.CellRequest
+	(*scheddapi.CheckpointCellRequest)(nil), // 234: roost.wire.CheckpointCellRequest
+	(*scheddapi.PoolQuery)(nil),             // 235: roost.wire.PoolQuery
+	(*scheddapi.AccountingQuery)(nil),       // 236: roost.wire.AccountingQuery
+	(*scheddapi.AccountingChange)(nil),      // 237: roost.wire.AccountingChange
+	(*scheddapi.LoginTokenRequest)(nil),     // 238: roost.wire.LoginTokenRequest
+	(*scheddapi.BeginLoginRequest)(nil),     // 239: roost.wire.BeginLoginRequest
+	(*scheddapi.LoginRequest)(nil),          // 240: roost.wire.LoginRequest
+	(*scheddapi.PilotTokenQuery)(nil),       // 241: roost.wire.PilotTokenQuery
+	(*scheddapi.LoginsRequest)(nil),         // 242: roost.wire.LoginsRequest
+	(*scheddapi.LogoutRequest)(nil),         // 243: roost.wire.LogoutRequest
+	(*scheddapi.NamesQuery)(nil),            // 244: roost.wire.NamesQuery
+	(*scheddapi.BlobPart)(nil),              // 245: roost.wire.BlobPart
+	(*scheddapi.BlobRequest)(nil),           // 246: roost.wire.BlobRequest
+	(*scheddapi.PackageChange)(nil),         // 247: roost.wire.PackageChange
+	(*scheddapi.PackageQuery)(nil),          // 248: roost.wire.PackageQuery
+	(*scheddapi.FlowNodesRequest)(nil),      // 249: roost.wire.FlowNodesRequest
+	(*scheddapi.ReachOutput)(nil),           // 250: roost.wire.ReachOutput
+	(*scheddapi.SubmitReply)(nil),           // 251: roost.wire.SubmitReply
+	(*scheddapi.ScriptReply)(nil),           // 252: roost.wire.ScriptReply
+	(*scheddapi.JobStatus)(nil),             // 253: roost.wire.JobStatus
+	(*scheddapi.ActReply)(nil),              // 254: roost.wire.ActReply
+	(*scheddapi.WatchEvent)(nil),            // 255: roost.wire.WatchEvent
+	(*scheddapi.LogChunk)(nil),              // 256: roost.wire.LogChunk
+	(*scheddapi.WhyReply)(nil),              // 257: roost.wire.WhyReply
+	(*scheddapi.JobEvent)(nil),              // 258: roost.wire.JobEvent
+	(*scheddapi.AdText)(nil),                // 259: roost.wire.AdText
+	(*scheddapi.HealthReply)(nil),           // 260: roost.wire.HealthReply
+	(*scheddapi.ShellOutput)(nil),           // 261: roost.wire.ShellOutput
+	(*scheddapi.CellReply)(nil),             // 262: roost.wire.CellReply
+	(*scheddapi.CheckpointPiece)(nil),       // 263: roost.wire.CheckpointPiece
+	(*scheddapi.PoolRow)(nil),               // 264: roost.wire.PoolRow
+	(*scheddapi.AccountingPiece)(nil),       // 265: roost.wire.AccountingPiece
+	(*scheddapi.AccountingResult)(nil),      // 266: roost.wire.AccountingResult
+	(*scheddapi.LoginTokenReply)(nil),       // 267: roost.wire.LoginTokenReply
+	(*scheddapi.BeginLoginReply)(nil),       // 268: roost.wire.BeginLoginReply
+	(*scheddapi.LoginReply)(nil),            // 269: roost.wire.LoginReply
+	(*scheddapi.PilotTokenReply)(nil),       // 270: roost.wire.PilotTokenReply
+	(*scheddapi.LoginsReply)(nil),           // 271: roost.wire.LoginsReply
+	(*scheddapi.LoginInfo)(nil),             // 272: roost.wire.LoginInfo
+	(*scheddapi.NamesUpdate)(nil),           // 273: roost.wire.NamesUpdate
+	(*scheddapi.BlobMissing)(nil),           // 274: roost.wire.BlobMissing
+	(*scheddapi.BlobList)(nil),              // 275: roost.wire.BlobList
+	(*scheddapi.PackageVersion)(nil),        // 276: roost.wire.PackageVersion
+	(*scheddapi.PackageList)(nil),           // 277: roost.wire.PackageList
+	(*scheddapi.FlowNodes)(nil),             // 278: roost.wire.FlowNodes
+	(*scheddapi.WaitSummary)(nil),           // 279: roost.wire.WaitSummary
+	(*scheddapi.ReachCall)(nil),             // 280: roost.wire.ReachCall
 }
 var file_roost_proto_depIdxs = []int32{
 	210, // 0: roost.wire.NeighbourWatch.request:type_name -> roost.wire.WatchRequest
@@ -17747,264 +17757,265 @@ var file_roost_proto_depIdxs = []int32{
 	218, // 170: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	225, // 171: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	224, // 172: roost.wire.AttemptUsage.windows:type_name -> roost.wire.UsageWindow
-	218, // 173: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	135, // 174: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	137, // 175: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	218, // 176: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
-	137, // 177: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
-	139, // 178: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
-	141, // 179: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
-	135, // 180: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
-	140, // 181: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
-	143, // 182: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
-	144, // 183: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
-	145, // 184: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
-	140, // 185: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
-	218, // 186: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	218, // 187: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	150, // 188: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	151, // 189: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 190: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	154, // 191: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	153, // 192: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
-	151, // 193: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	149, // 194: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	152, // 195: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	170, // 196: roost.wire.OfferPeerReply.info:type_name -> roost.wire.PeerInfo
-	170, // 197: roost.wire.PeerList.peers:type_name -> roost.wire.PeerInfo
-	171, // 198: roost.wire.PeerInfo.schedds:type_name -> roost.wire.GuestSchedd
-	191, // 199: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	191, // 200: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	191, // 201: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	196, // 202: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	203, // 203: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
-	201, // 204: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
-	202, // 205: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
-	213, // 206: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	226, // 207: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	227, // 208: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	215, // 209: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	214, // 210: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	210, // 211: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	212, // 212: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	228, // 213: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	229, // 214: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	230, // 215: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	231, // 216: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	211, // 217: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	232, // 218: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	233, // 219: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	234, // 220: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	235, // 221: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
-	236, // 222: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
-	237, // 223: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	238, // 224: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
-	239, // 225: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	240, // 226: roost.wire.Schedd.PilotToken:input_type -> roost.wire.PilotTokenQuery
-	241, // 227: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	242, // 228: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	243, // 229: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
-	244, // 230: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
-	245, // 231: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
-	245, // 232: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
-	246, // 233: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
-	247, // 234: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
-	248, // 235: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
-	15,  // 236: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	228, // 237: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	229, // 238: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	14,  // 239: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	11,  // 240: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
-	10,  // 241: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
-	8,   // 242: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
-	9,   // 243: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
-	7,   // 244: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
-	12,  // 245: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
-	16,  // 246: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	18,  // 247: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	230, // 248: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	243, // 249: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
-	27,  // 250: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	25,  // 251: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	232, // 252: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	233, // 253: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 254: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
-	23,  // 255: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
-	59,  // 256: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 257: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 258: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 259: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 260: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 261: roost.wire.Relay.Listen:input_type -> roost.wire.RelayListen
-	65,  // 262: roost.wire.Relay.Accept:input_type -> roost.wire.RelayBytes
-	65,  // 263: roost.wire.Relay.Dial:input_type -> roost.wire.RelayBytes
-	66,  // 264: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	136, // 265: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	147, // 266: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	148, // 267: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	100, // 268: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	136, // 269: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	211, // 270: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	249, // 271: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	245, // 272: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
-	138, // 273: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
-	136, // 274: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	100, // 275: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	100, // 276: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	110, // 277: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
-	109, // 278: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
-	111, // 279: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
-	245, // 280: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
-	245, // 281: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
-	244, // 282: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
-	245, // 283: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
-	245, // 284: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
-	107, // 285: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
-	246, // 286: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
-	247, // 287: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
-	103, // 288: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
-	152, // 289: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	155, // 290: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	156, // 291: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	158, // 292: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	160, // 293: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	178, // 294: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	180, // 295: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	182, // 296: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	184, // 297: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	186, // 298: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	189, // 299: roost.wire.Authority.MakePilotToken:input_type -> roost.wire.PilotTokenRequest
-	188, // 300: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	192, // 301: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	194, // 302: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	197, // 303: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	165, // 304: roost.wire.Authority.AcceptOffer:input_type -> roost.wire.AcceptOfferRequest
-	173, // 305: roost.wire.Authority.VouchGuest:input_type -> roost.wire.VouchGuestRequest
-	176, // 306: roost.wire.Authority.CertifyGuest:input_type -> roost.wire.CertifyGuestRequest
-	162, // 307: roost.wire.Authority.OfferPeer:input_type -> roost.wire.OfferPeerRequest
-	167, // 308: roost.wire.Authority.SaveHost:input_type -> roost.wire.SaveHostRequest
-	168, // 309: roost.wire.Authority.ListPeers:input_type -> roost.wire.ListPeersRequest
-	172, // 310: roost.wire.Authority.RevokePeer:input_type -> roost.wire.RevokePeerRequest
-	200, // 311: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
-	204, // 312: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
-	199, // 313: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
-	235, // 314: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
-	236, // 315: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
-	250, // 316: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	250, // 317: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	251, // 318: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	252, // 319: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	253, // 320: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	254, // 321: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	255, // 322: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	256, // 323: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	257, // 324: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	258, // 325: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	259, // 326: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	260, // 327: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	261, // 328: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	262, // 329: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	263, // 330: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	264, // 331: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
-	265, // 332: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
-	266, // 333: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	267, // 334: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
-	268, // 335: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	269, // 336: roost.wire.Schedd.PilotToken:output_type -> roost.wire.PilotTokenReply
-	270, // 337: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	271, // 338: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	272, // 339: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
-	273, // 340: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
-	274, // 341: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
-	273, // 342: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
-	275, // 343: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
-	276, // 344: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
-	277, // 345: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
-	252, // 346: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	256, // 347: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	257, // 348: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	253, // 349: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	250, // 350: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
-	255, // 351: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
-	254, // 352: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
-	260, // 353: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
-	278, // 354: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
-	13,  // 355: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
-	17,  // 356: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	19,  // 357: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	258, // 358: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	272, // 359: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
-	48,  // 360: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	26,  // 361: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	261, // 362: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	262, // 363: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 364: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
-	23,  // 365: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
-	59,  // 366: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 367: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 368: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 369: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 370: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	64,  // 371: roost.wire.Relay.Listen:output_type -> roost.wire.RelayCall
-	65,  // 372: roost.wire.Relay.Accept:output_type -> roost.wire.RelayBytes
-	65,  // 373: roost.wire.Relay.Dial:output_type -> roost.wire.RelayBytes
-	118, // 374: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	146, // 375: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	136, // 376: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	255, // 377: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	136, // 378: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	146, // 379: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	260, // 380: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	279, // 381: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	244, // 382: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
-	142, // 383: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
-	146, // 384: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	136, // 385: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	113, // 386: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	146, // 387: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
-	110, // 388: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
-	112, // 389: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
-	108, // 390: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
-	244, // 391: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
-	273, // 392: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
-	274, // 393: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
-	273, // 394: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
-	107, // 395: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
-	275, // 396: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
-	276, // 397: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
-	105, // 398: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
-	149, // 399: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	157, // 400: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	157, // 401: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	159, // 402: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	161, // 403: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	179, // 404: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	181, // 405: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	183, // 406: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	185, // 407: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	187, // 408: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	190, // 409: roost.wire.Authority.MakePilotToken:output_type -> roost.wire.MakeTokenReply
-	190, // 410: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	193, // 411: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	195, // 412: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	198, // 413: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	166, // 414: roost.wire.Authority.AcceptOffer:output_type -> roost.wire.AcceptOfferReply
-	174, // 415: roost.wire.Authority.VouchGuest:output_type -> roost.wire.VouchGuestReply
-	177, // 416: roost.wire.Authority.CertifyGuest:output_type -> roost.wire.CertifyGuestReply
-	163, // 417: roost.wire.Authority.OfferPeer:output_type -> roost.wire.OfferPeerReply
-	170, // 418: roost.wire.Authority.SaveHost:output_type -> roost.wire.PeerInfo
-	169, // 419: roost.wire.Authority.ListPeers:output_type -> roost.wire.PeerList
-	170, // 420: roost.wire.Authority.RevokePeer:output_type -> roost.wire.PeerInfo
-	205, // 421: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
-	205, // 422: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
-	205, // 423: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
-	264, // 424: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
-	265, // 425: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
-	316, // [316:426] is the sub-list for method output_type
-	206, // [206:316] is the sub-list for method input_type
-	206, // [206:206] is the sub-list for extension type_name
-	206, // [206:206] is the sub-list for extension extendee
-	0,   // [0:206] is the sub-list for field type_name
+	226, // 173: roost.wire.AttemptUsage.steps:type_name -> roost.wire.StepRecord
+	218, // 174: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	135, // 175: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	137, // 176: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	218, // 177: roost.wire.ObjectOrder.attempt:type_name -> roost.wire.AttemptRef
+	137, // 178: roost.wire.ObjectOrder.totals:type_name -> roost.wire.TransferTotals
+	139, // 179: roost.wire.ObjectOrder.moves:type_name -> roost.wire.ObjectMove
+	141, // 180: roost.wire.ObjectOrder.address:type_name -> roost.wire.ObjectAddress
+	135, // 181: roost.wire.ObjectMove.entry:type_name -> roost.wire.FileEntry
+	140, // 182: roost.wire.ObjectMove.parts:type_name -> roost.wire.ObjectPart
+	143, // 183: roost.wire.ObjectReport.want:type_name -> roost.wire.ObjectWant
+	144, // 184: roost.wire.ObjectReport.moved:type_name -> roost.wire.ObjectMoved
+	145, // 185: roost.wire.ObjectReport.failure:type_name -> roost.wire.ObjectFailure
+	140, // 186: roost.wire.ObjectMoved.parts:type_name -> roost.wire.ObjectPart
+	218, // 187: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	218, // 188: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	150, // 189: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	151, // 190: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 191: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	154, // 192: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	153, // 193: roost.wire.GuardReport.freezes:type_name -> roost.wire.OwnerFreeze
+	151, // 194: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	149, // 195: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	152, // 196: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	170, // 197: roost.wire.OfferPeerReply.info:type_name -> roost.wire.PeerInfo
+	170, // 198: roost.wire.PeerList.peers:type_name -> roost.wire.PeerInfo
+	171, // 199: roost.wire.PeerInfo.schedds:type_name -> roost.wire.GuestSchedd
+	191, // 200: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	191, // 201: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	191, // 202: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	196, // 203: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	203, // 204: roost.wire.FeedRequest.hello:type_name -> roost.wire.FeedHello
+	201, // 205: roost.wire.FeedRequest.budgets:type_name -> roost.wire.SpentBudgets
+	202, // 206: roost.wire.SpentBudgets.spent:type_name -> roost.wire.SpentBudget
+	213, // 207: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	227, // 208: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	228, // 209: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	215, // 210: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	214, // 211: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	210, // 212: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	212, // 213: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	229, // 214: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	230, // 215: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	231, // 216: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	232, // 217: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	211, // 218: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	233, // 219: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	234, // 220: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	235, // 221: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	236, // 222: roost.wire.Schedd.Accounting:input_type -> roost.wire.AccountingQuery
+	237, // 223: roost.wire.Schedd.ChangeAccounts:input_type -> roost.wire.AccountingChange
+	238, // 224: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	239, // 225: roost.wire.Schedd.BeginLogin:input_type -> roost.wire.BeginLoginRequest
+	240, // 226: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	241, // 227: roost.wire.Schedd.PilotToken:input_type -> roost.wire.PilotTokenQuery
+	242, // 228: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	243, // 229: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	244, // 230: roost.wire.Schedd.Names:input_type -> roost.wire.NamesQuery
+	245, // 231: roost.wire.Schedd.PutBlob:input_type -> roost.wire.BlobPart
+	246, // 232: roost.wire.Schedd.ListBlobs:input_type -> roost.wire.BlobRequest
+	246, // 233: roost.wire.Schedd.RemoveBlob:input_type -> roost.wire.BlobRequest
+	247, // 234: roost.wire.Schedd.SetPackage:input_type -> roost.wire.PackageChange
+	248, // 235: roost.wire.Schedd.ListPackages:input_type -> roost.wire.PackageQuery
+	249, // 236: roost.wire.Schedd.ListFlowNodes:input_type -> roost.wire.FlowNodesRequest
+	15,  // 237: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	229, // 238: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	230, // 239: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	14,  // 240: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	11,  // 241: roost.wire.Neighbour.Submit:input_type -> roost.wire.NeighbourSubmit
+	10,  // 242: roost.wire.Neighbour.Logs:input_type -> roost.wire.NeighbourLogs
+	8,   // 243: roost.wire.Neighbour.Watch:input_type -> roost.wire.NeighbourWatch
+	9,   // 244: roost.wire.Neighbour.Shell:input_type -> roost.wire.NeighbourShell
+	7,   // 245: roost.wire.Neighbour.Waits:input_type -> roost.wire.WaitsRequest
+	12,  // 246: roost.wire.CellQueue.History:input_type -> roost.wire.CellHistoryRequest
+	16,  // 247: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	18,  // 248: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	231, // 249: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	244, // 250: roost.wire.Collector.Names:input_type -> roost.wire.NamesQuery
+	27,  // 251: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	25,  // 252: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	233, // 253: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	234, // 254: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 255: roost.wire.Negotiator.ReadSecrets:input_type -> roost.wire.SecretsRequest
+	23,  // 256: roost.wire.Negotiator.ExchangeKeys:input_type -> roost.wire.SealingKeys
+	59,  // 257: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 258: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 259: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 260: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 261: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 262: roost.wire.Relay.Listen:input_type -> roost.wire.RelayListen
+	65,  // 263: roost.wire.Relay.Accept:input_type -> roost.wire.RelayBytes
+	65,  // 264: roost.wire.Relay.Dial:input_type -> roost.wire.RelayBytes
+	66,  // 265: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	136, // 266: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	147, // 267: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	148, // 268: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	100, // 269: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	136, // 270: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	211, // 271: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	250, // 272: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	246, // 273: roost.wire.Startd.GetChunks:input_type -> roost.wire.BlobRequest
+	138, // 274: roost.wire.Startd.MoveObjects:input_type -> roost.wire.ObjectOrder
+	136, // 275: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	100, // 276: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	100, // 277: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	110, // 278: roost.wire.CheckpointServer.PutFile:input_type -> roost.wire.UserFilePart
+	109, // 279: roost.wire.CheckpointServer.GetFile:input_type -> roost.wire.UserFile
+	111, // 280: roost.wire.CheckpointServer.RetainFiles:input_type -> roost.wire.RetainFilesRequest
+	246, // 281: roost.wire.CheckpointServer.GetManifest:input_type -> roost.wire.BlobRequest
+	246, // 282: roost.wire.CheckpointServer.GetChunks:input_type -> roost.wire.BlobRequest
+	245, // 283: roost.wire.CheckpointServer.PutBlob:input_type -> roost.wire.BlobPart
+	246, // 284: roost.wire.CheckpointServer.ListBlobs:input_type -> roost.wire.BlobRequest
+	246, // 285: roost.wire.CheckpointServer.RemoveBlob:input_type -> roost.wire.BlobRequest
+	107, // 286: roost.wire.CheckpointServer.PinBlobs:input_type -> roost.wire.BlobPins
+	247, // 287: roost.wire.CheckpointServer.SetPackage:input_type -> roost.wire.PackageChange
+	248, // 288: roost.wire.CheckpointServer.ListPackages:input_type -> roost.wire.PackageQuery
+	103, // 289: roost.wire.CheckpointServer.PlanChunks:input_type -> roost.wire.ChunkPlanRequest
+	152, // 290: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	155, // 291: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	156, // 292: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	158, // 293: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	160, // 294: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	178, // 295: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	180, // 296: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	182, // 297: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	184, // 298: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	186, // 299: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	189, // 300: roost.wire.Authority.MakePilotToken:input_type -> roost.wire.PilotTokenRequest
+	188, // 301: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	192, // 302: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	194, // 303: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	197, // 304: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	165, // 305: roost.wire.Authority.AcceptOffer:input_type -> roost.wire.AcceptOfferRequest
+	173, // 306: roost.wire.Authority.VouchGuest:input_type -> roost.wire.VouchGuestRequest
+	176, // 307: roost.wire.Authority.CertifyGuest:input_type -> roost.wire.CertifyGuestRequest
+	162, // 308: roost.wire.Authority.OfferPeer:input_type -> roost.wire.OfferPeerRequest
+	167, // 309: roost.wire.Authority.SaveHost:input_type -> roost.wire.SaveHostRequest
+	168, // 310: roost.wire.Authority.ListPeers:input_type -> roost.wire.ListPeersRequest
+	172, // 311: roost.wire.Authority.RevokePeer:input_type -> roost.wire.RevokePeerRequest
+	200, // 312: roost.wire.Feed.Pull:input_type -> roost.wire.FeedRequest
+	204, // 313: roost.wire.Feed.Walk:input_type -> roost.wire.FeedWalk
+	199, // 314: roost.wire.Feed.Running:input_type -> roost.wire.FeedRunning
+	236, // 315: roost.wire.Accountant.Report:input_type -> roost.wire.AccountingQuery
+	237, // 316: roost.wire.Accountant.Change:input_type -> roost.wire.AccountingChange
+	251, // 317: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	251, // 318: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	252, // 319: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	253, // 320: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	254, // 321: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	255, // 322: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	256, // 323: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	257, // 324: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	258, // 325: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	259, // 326: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	260, // 327: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	261, // 328: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	262, // 329: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	263, // 330: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	264, // 331: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	265, // 332: roost.wire.Schedd.Accounting:output_type -> roost.wire.AccountingPiece
+	266, // 333: roost.wire.Schedd.ChangeAccounts:output_type -> roost.wire.AccountingResult
+	267, // 334: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	268, // 335: roost.wire.Schedd.BeginLogin:output_type -> roost.wire.BeginLoginReply
+	269, // 336: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	270, // 337: roost.wire.Schedd.PilotToken:output_type -> roost.wire.PilotTokenReply
+	271, // 338: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	272, // 339: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	273, // 340: roost.wire.Schedd.Names:output_type -> roost.wire.NamesUpdate
+	274, // 341: roost.wire.Schedd.PutBlob:output_type -> roost.wire.BlobMissing
+	275, // 342: roost.wire.Schedd.ListBlobs:output_type -> roost.wire.BlobList
+	274, // 343: roost.wire.Schedd.RemoveBlob:output_type -> roost.wire.BlobMissing
+	276, // 344: roost.wire.Schedd.SetPackage:output_type -> roost.wire.PackageVersion
+	277, // 345: roost.wire.Schedd.ListPackages:output_type -> roost.wire.PackageList
+	278, // 346: roost.wire.Schedd.ListFlowNodes:output_type -> roost.wire.FlowNodes
+	253, // 347: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	257, // 348: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	258, // 349: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	254, // 350: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	251, // 351: roost.wire.Neighbour.Submit:output_type -> roost.wire.SubmitReply
+	256, // 352: roost.wire.Neighbour.Logs:output_type -> roost.wire.LogChunk
+	255, // 353: roost.wire.Neighbour.Watch:output_type -> roost.wire.WatchEvent
+	261, // 354: roost.wire.Neighbour.Shell:output_type -> roost.wire.ShellOutput
+	279, // 355: roost.wire.Neighbour.Waits:output_type -> roost.wire.WaitSummary
+	13,  // 356: roost.wire.CellQueue.History:output_type -> roost.wire.CellHistoryRecord
+	17,  // 357: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	19,  // 358: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	259, // 359: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	273, // 360: roost.wire.Collector.Names:output_type -> roost.wire.NamesUpdate
+	48,  // 361: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	26,  // 362: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	262, // 363: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	263, // 364: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 365: roost.wire.Negotiator.ReadSecrets:output_type -> roost.wire.SecretsReply
+	23,  // 366: roost.wire.Negotiator.ExchangeKeys:output_type -> roost.wire.SealingKeys
+	59,  // 367: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 368: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 369: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 370: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 371: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	64,  // 372: roost.wire.Relay.Listen:output_type -> roost.wire.RelayCall
+	65,  // 373: roost.wire.Relay.Accept:output_type -> roost.wire.RelayBytes
+	65,  // 374: roost.wire.Relay.Dial:output_type -> roost.wire.RelayBytes
+	118, // 375: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	146, // 376: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	136, // 377: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	256, // 378: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	136, // 379: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	146, // 380: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	261, // 381: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	280, // 382: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	245, // 383: roost.wire.Startd.GetChunks:output_type -> roost.wire.BlobPart
+	142, // 384: roost.wire.Startd.MoveObjects:output_type -> roost.wire.ObjectReport
+	146, // 385: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	136, // 386: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	113, // 387: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	146, // 388: roost.wire.CheckpointServer.PutFile:output_type -> roost.wire.PutReply
+	110, // 389: roost.wire.CheckpointServer.GetFile:output_type -> roost.wire.UserFilePart
+	112, // 390: roost.wire.CheckpointServer.RetainFiles:output_type -> roost.wire.RetainFilesReply
+	108, // 391: roost.wire.CheckpointServer.GetManifest:output_type -> roost.wire.BlobManifest
+	245, // 392: roost.wire.CheckpointServer.GetChunks:output_type -> roost.wire.BlobPart
+	274, // 393: roost.wire.CheckpointServer.PutBlob:output_type -> roost.wire.BlobMissing
+	275, // 394: roost.wire.CheckpointServer.ListBlobs:output_type -> roost.wire.BlobList
+	274, // 395: roost.wire.CheckpointServer.RemoveBlob:output_type -> roost.wire.BlobMissing
+	107, // 396: roost.wire.CheckpointServer.PinBlobs:output_type -> roost.wire.BlobPins
+	276, // 397: roost.wire.CheckpointServer.SetPackage:output_type -> roost.wire.PackageVersion
+	277, // 398: roost.wire.CheckpointServer.ListPackages:output_type -> roost.wire.PackageList
+	105, // 399: roost.wire.CheckpointServer.PlanChunks:output_type -> roost.wire.ChunkPlan
+	149, // 400: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	157, // 401: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	157, // 402: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	159, // 403: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	161, // 404: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	179, // 405: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	181, // 406: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	183, // 407: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	185, // 408: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	187, // 409: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	190, // 410: roost.wire.Authority.MakePilotToken:output_type -> roost.wire.MakeTokenReply
+	190, // 411: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	193, // 412: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	195, // 413: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	198, // 414: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	166, // 415: roost.wire.Authority.AcceptOffer:output_type -> roost.wire.AcceptOfferReply
+	174, // 416: roost.wire.Authority.VouchGuest:output_type -> roost.wire.VouchGuestReply
+	177, // 417: roost.wire.Authority.CertifyGuest:output_type -> roost.wire.CertifyGuestReply
+	163, // 418: roost.wire.Authority.OfferPeer:output_type -> roost.wire.OfferPeerReply
+	170, // 419: roost.wire.Authority.SaveHost:output_type -> roost.wire.PeerInfo
+	169, // 420: roost.wire.Authority.ListPeers:output_type -> roost.wire.PeerList
+	170, // 421: roost.wire.Authority.RevokePeer:output_type -> roost.wire.PeerInfo
+	205, // 422: roost.wire.Feed.Pull:output_type -> roost.wire.FeedBatch
+	205, // 423: roost.wire.Feed.Walk:output_type -> roost.wire.FeedBatch
+	205, // 424: roost.wire.Feed.Running:output_type -> roost.wire.FeedBatch
+	265, // 425: roost.wire.Accountant.Report:output_type -> roost.wire.AccountingPiece
+	266, // 426: roost.wire.Accountant.Change:output_type -> roost.wire.AccountingResult
+	317, // [317:427] is the sub-list for method output_type
+	207, // [207:317] is the sub-list for method input_type
+	207, // [207:207] is the sub-list for extension type_name
+	207, // [207:207] is the sub-list for extension extendee
+	0,   // [0:207] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }

@@ -12,6 +12,7 @@ type (
 	Resources             = scheddapi.Resources
 	AttemptRef            = scheddapi.AttemptRef
 	ExitStatus            = scheddapi.ExitStatus
+	StepRecord            = scheddapi.StepRecord
 	StoredOutput          = scheddapi.StoredOutput
 	PreemptionParty       = scheddapi.PreemptionParty
 	TaskUsage             = scheddapi.TaskUsage

@@ -31,6 +31,7 @@ type taskUsage struct {
 	attempt  roost.AttemptNumber
 	usage    *wire.TaskUsage
 	dumpable string
+	steps    []*wire.StepRecord
 }
 
 // OnUsageReport takes in a node's report. What it says of attempts that are not live, or
@@ -52,7 +53,9 @@ func (act *jobActions) OnUsageReport(node string, report *wire.UsageReport) {
 			if t.dumpable == "" {
 				t.dumpable = old.dumpable
 			}
+			t.steps = old.steps
 		}
+		t.steps = mergeSteps(t.steps, u.GetSteps())
 		act.liveUsage[a.Task] = t
 		reported[a.Task] = true
 	}
@@ -124,7 +127,7 @@ func (u liveUsage) addToRow(m *wire.JobStatus, st *queue.JobStatus) {
 	if !ok || t.attempt != st.Task.Attempt {
 		return
 	}
-	m.Usage, m.Dumpable = t.usage, t.dumpable
+	m.Usage, m.Dumpable, m.Steps = t.usage, t.dumpable, t.steps
 	// of a job of several chunks what all of them use, and those used that it has given
 	// back
 	for i := 1; i < len(st.Placements)+len(st.Released) && t.usage != nil; i++ {
@@ -135,6 +138,30 @@ func (u liveUsage) addToRow(m *wire.JobStatus, st *queue.JobStatus) {
 	if given := st.ReleasedUsage; given != (queue.CPUUsage{}) && t.usage != nil {
 		m.Usage = combinedUsage(m.Usage, &wire.TaskUsage{UserCpu: given.User, SystemCpu: given.System})
 	}
+}
+
+// mergeSteps returns the steps that are known of an attempt with those that are new. A
+// list that rows may show is not changed.
+func mergeSteps(known, reported []*wire.StepRecord) []*wire.StepRecord {
+	if len(reported) == 0 {
+		return known
+	}
+	all := slices.Clone(known)
+	places := make(map[uint32]int, len(all))
+	for i, s := range all {
+		places[s.GetNumber()] = i
+	}
+	for _, s := range codec.SanitizeSteps(reported) {
+		at, ok := places[s.GetNumber()]
+		switch {
+		case ok:
+			all[at] = s
+		case len(all) < codec.MaxSteps:
+			places[s.GetNumber()] = len(all)
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // combinedUsage is what two parts of a job use. No node can make a sum of it go round.

@@ -17,7 +17,7 @@ func QueueExit(x *wire.ExitStatus) *queue.AttemptExit {
 		Reason: x.GetReason(),
 		Wall:   max(x.GetWall(), 0), User: max(x.GetUserCpu(), 0), System: max(x.GetSystemCpu(), 0),
 		MaxRSS: max(x.GetMaxRss(), 0),
-		Used:   queueUsage(x.GetUsage()), Preemptor: preemptorOf(x),
+		Used:   queueUsage(x.GetUsage()), Preemptor: preemptorOf(x), Steps: queueSteps(x.GetSteps()),
 	}
 }
 
@@ -90,6 +90,7 @@ func WireExitStatus(x *queue.AttemptExit) *wire.ExitStatus {
 	status := &wire.ExitStatus{
 		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
 		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS, Usage: wireUsed(x),
+		Steps: wireSteps(x.Steps),
 	}
 	if x.Preemptor != nil {
 		status.Preemptor = wire.FromParty(*x.Preemptor)

@@ -1,7 +1,10 @@
 package claim
 
 import (
+	"path/filepath"
+
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/slurm/steptable"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/meter"
 )
@@ -17,8 +20,34 @@ func (h *Runner) measureFrom(a *Attempt, from meter.Baseline) {
 			h.queue.Put(VacateCmd{ID: a.id, Cause: cause, Reason: reason})
 		},
 	}
+	if a.record.Reaches {
+		m.Steps = stepReader(filepath.Join(a.record.IO, StepLogName))
+	}
 	if h.starter != nil {
 		m.Starter = h.starter.PID()
 	}
 	h.machine.meters.Start(m)
+}
+
+// stepReader reads the log of the steps of an attempt.
+func stepReader(path string) func(all bool) []*wire.StepRecord {
+	log := &steptable.LogReader{Path: path}
+	return func(all bool) (list []*wire.StepRecord) {
+		records := log.Changed()
+		if all {
+			records = log.All()
+		}
+		for i := range records {
+			list = append(list, wireStep(&records[i]))
+		}
+		return list
+	}
+}
+
+func wireStep(r *steptable.Record) *wire.StepRecord {
+	return &wire.StepRecord{Number: r.Number, Name: r.Name, Began: r.Began, Ended: r.Ended, Code: r.Code,
+		Signal: r.Signal, End: r.End, Tasks: r.Tasks, Cpus: r.CPUs, Nodes: r.Nodes, NodeList: r.NodeList,
+		UserCpu: r.UserCPU, SystemCpu: r.SystemCPU, MaxRss: r.MaxRSS, MaxRssTask: r.MaxRSSTask,
+		MaxRssNode: r.MaxRSSNode, MinCpu: r.MinCPU, MinCpuTask: r.MinCPUTask, MinCpuNode: r.MinCPUNode,
+		SumRss: r.SumRSS}
 }

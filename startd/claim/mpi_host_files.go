@@ -20,6 +20,10 @@ const (
 // lies there, too, and belongs to the job's user (package internal/slurm/steptable).
 const StepsName = "steps"
 
+// StepLogName is the name of the file in which the job's steps say what they are and how
+// they ended. It lies there, too, and belongs to the user.
+const StepLogName = "steps.log"
+
 // SpawnSocketName is the name of the socket by which a task has something run on other
 // machines of its job. It lies in the directory of the attempt's streams.
 const SpawnSocketName = "reach"
@@ -65,8 +69,10 @@ func (h launcher) writeHosts(a *Attempt) error {
 		if err := h.machine.host.OpenSpawnSocket(a); err != nil {
 			return err
 		}
-		if err := h.dirs.writeFile(filepath.Join(a.record.IO, StepsName), "", 0o600); err != nil {
-			return err
+		for _, name := range []string{StepsName, StepLogName} {
+			if err := h.dirs.writeFile(filepath.Join(a.record.IO, name), "", 0o600); err != nil {
+				return err
+			}
 		}
 	}
 	for _, f := range hostFilesFor(a) {

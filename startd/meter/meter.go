@@ -57,6 +57,9 @@ type Attempt struct {
 
 	// GPU returns how many GPUs it keeps busy, and bytes of their memory.
 	GPU func() (busy float64, memory, peak roost.Bytes)
+	// Steps returns the steps of the task that are new or other than when it was called
+	// last, or all; nil: it can have none. mu guards the calls.
+	Steps func(all bool) []*wire.StepRecord
 	// End has the attempt ended that uses too much. It must not wait.
 	End func(cause wire.Cause, reason string)
 }
@@ -74,6 +77,7 @@ type attemptMeter struct {
 	rate          float64   // cores kept busy, between the last two samples
 	dumpable      string    // "yes", or why not; empty: not known
 	sentDumpable  string
+	resendSteps   bool // the schedd may know none of them any more
 	checkpoints   slot.CheckpointInfo
 	diskExceeded  bool      // it was told to go because of its disk
 	measureAt     time.Time // when its directories are measured next; only who measures uses it
@@ -161,19 +165,28 @@ func (m *attemptMeter) setTotals(now *wire.TaskUsage, u cgroup.GroupTotals) {
 }
 
 // unsentUsage is what has changed since it was sent last; nil when nothing has. Time
-// alone is no news.
-func (m *attemptMeter) unsentUsage(now time.Time) *wire.AttemptUsage {
+// alone is no news. Between two reports nothing but steps is.
+func (m *attemptMeter) unsentUsage(now time.Time, isReport bool) *wire.AttemptUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.last == nil {
 		return nil
 	}
+	var steps []*wire.StepRecord
+	if m.Steps != nil {
+		steps = m.Steps(m.resendSteps)
+		m.resendSteps = false
+	}
+	if !isReport && len(steps) == 0 {
+		return nil
+	}
 	windows := m.windows.unsent(m.last.GetWall())
-	if len(windows) == 0 && sameUsage(m.last, m.sent) && m.dumpable == m.sentDumpable {
+	if len(windows) == 0 && len(steps) == 0 && sameUsage(m.last, m.sent) && m.dumpable == m.sentDumpable {
 		return nil
 	}
 	m.sent, m.sentAt, m.sentDumpable = m.last, now, m.dumpable
-	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.ID), Usage: m.last, Dumpable: m.dumpable, Windows: windows}
+	return &wire.AttemptUsage{Attempt: wire.FromAttempt(m.ID), Usage: m.last, Dumpable: m.dumpable, Windows: windows,
+		Steps: steps}
 }
 
 func sameUsage(a, b *wire.TaskUsage) bool {

@@ -77,6 +77,9 @@ func (s *Meters) Finish(claim slot.ClaimID, id roost.AttemptID, status *wire.Exi
 	m.attributeFailure(status)
 	m.mu.Lock()
 	windows = m.windows.finish(u)
+	if m.Steps != nil {
+		status.Steps = m.Steps(true)
+	}
 	m.mu.Unlock()
 	u.Memory, u.Processes, u.Frozen, u.Gpu, u.GpuMemory = 0, 0, false, 0, 0
 	status.Usage = u

@@ -57,21 +57,20 @@ func (s *Meters) WatchUsage(ctx context.Context, host Host) {
 		s.sampleUsage(host)
 		cores, _ := s.totals()
 		host.OnCPUTime(cores * usageSampleInterval.Seconds())
-		if n%samplesPerReport == 0 {
-			s.reportUsage(host, time.Now())
-		}
+		s.reportUsage(host, time.Now(), n%samplesPerReport == 0)
 	}
 }
 
-// reportUsage tells each schedd what has changed of its attempts.
-func (s *Meters) reportUsage(host Host, now time.Time) {
+// reportUsage tells each schedd what has changed of its attempts, or between two reports
+// which steps of them have begun or ended.
+func (s *Meters) reportUsage(host Host, now time.Time, isReport bool) {
 	reports := map[string]*wire.UsageReport{}
 	for _, t := range s.sortedMeters() {
 		r := reports[t.Schedd]
 		if len(r.GetAttempts()) >= maxReported {
 			continue
 		}
-		if update := t.unsentUsage(now); update != nil {
+		if update := t.unsentUsage(now, isReport); update != nil {
 			if r == nil {
 				r = &wire.UsageReport{}
 				reports[t.Schedd] = r

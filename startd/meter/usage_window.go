@@ -130,13 +130,13 @@ func (w *usageWindows) finish(now *wire.TaskUsage) []*wire.UsageWindow {
 // thousandths rounds a number of cores or GPUs.
 func thousandths(n float64) uint32 { return uint32(min(max(n, 0)*1000+0.5, math.MaxInt32)) }
 
-// ResendWindows has the schedd get the windows of its attempts once more. The schedd that
-// had them may be gone.
+// ResendWindows has the schedd get the windows and the steps of its attempts once more.
+// The schedd that had them may be gone.
 func (s *Meters) ResendWindows(schedd string) {
 	for _, m := range s.sortedMeters() {
 		if m.Schedd == schedd {
 			m.mu.Lock()
-			m.windows.sent = 0
+			m.windows.sent, m.resendSteps = 0, true
 			m.mu.Unlock()
 		}
 	}

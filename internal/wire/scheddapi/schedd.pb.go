@@ -203,7 +203,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -268,7 +268,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62, 0}
 }
 
 type Resources struct {
@@ -449,6 +449,7 @@ type ExitStatus struct {
 	// of CAUSE_MACHINE: the program ran, or may have run, though nothing else says so
 	Begun         bool          `protobuf:"varint,14,opt,name=begun,proto3" json:"begun,omitempty"`
 	Stored        *StoredOutput `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"` // what it wrote that is on the checkpoint server; absent: nothing
+	Steps         []*StepRecord `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`   // in order of their numbers; the first 1,000
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +589,212 @@ func (x *ExitStatus) GetStored() *StoredOutput {
 	return nil
 }
 
+func (x *ExitStatus) GetSteps() []*StepRecord {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// StepRecord is a step of a task: what srun of the Slurm dialect ran in it. All of it is
+// as the task says, whose program could write the same.
+type StepRecord struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Number   uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // within the task, from 0
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`      // --job-name, or the name of its program
+	Began    int64                  `protobuf:"varint,3,opt,name=began,proto3" json:"began,omitempty"`   // unix nanoseconds
+	Ended    int64                  `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`   // 0: it runs
+	Code     int32                  `protobuf:"varint,5,opt,name=code,proto3" json:"code,omitempty"`     // the highest exit code of its tasks, when signal is 0
+	Signal   int32                  `protobuf:"varint,6,opt,name=signal,proto3" json:"signal,omitempty"` // that killed one of them
+	End      string                 `protobuf:"bytes,7,opt,name=end,proto3" json:"end,omitempty"`        // "cancelled", "timeout" or "node_fail"; empty: by itself
+	Tasks    uint32                 `protobuf:"varint,8,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Cpus     uint32                 `protobuf:"varint,9,opt,name=cpus,proto3" json:"cpus,omitempty"`                         // of all its tasks together
+	Nodes    uint32                 `protobuf:"varint,10,opt,name=nodes,proto3" json:"nodes,omitempty"`                      // machines
+	NodeList string                 `protobuf:"bytes,11,opt,name=node_list,json=nodeList,proto3" json:"node_list,omitempty"` // their names, as "n[1-3]"
+	// The rest is known at its end. CPU time is in nanoseconds, of all its tasks together.
+	UserCpu       int64  `protobuf:"varint,12,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
+	SystemCpu     int64  `protobuf:"varint,13,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
+	MaxRss        int64  `protobuf:"varint,14,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`               // bytes, of its largest process
+	MaxRssTask    uint32 `protobuf:"varint,15,opt,name=max_rss_task,json=maxRssTask,proto3" json:"max_rss_task,omitempty"` // whose that was
+	MaxRssNode    string `protobuf:"bytes,16,opt,name=max_rss_node,json=maxRssNode,proto3" json:"max_rss_node,omitempty"`
+	MinCpu        int64  `protobuf:"varint,17,opt,name=min_cpu,json=minCpu,proto3" json:"min_cpu,omitempty"` // of the task with the least CPU time
+	MinCpuTask    uint32 `protobuf:"varint,18,opt,name=min_cpu_task,json=minCpuTask,proto3" json:"min_cpu_task,omitempty"`
+	MinCpuNode    string `protobuf:"bytes,19,opt,name=min_cpu_node,json=minCpuNode,proto3" json:"min_cpu_node,omitempty"`
+	SumRss        int64  `protobuf:"varint,20,opt,name=sum_rss,json=sumRss,proto3" json:"sum_rss,omitempty"` // bytes; the highest of each task, together
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StepRecord) Reset() {
+	*x = StepRecord{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StepRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StepRecord) ProtoMessage() {}
+
+func (x *StepRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StepRecord.ProtoReflect.Descriptor instead.
+func (*StepRecord) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StepRecord) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *StepRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StepRecord) GetBegan() int64 {
+	if x != nil {
+		return x.Began
+	}
+	return 0
+}
+
+func (x *StepRecord) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *StepRecord) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *StepRecord) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *StepRecord) GetEnd() string {
+	if x != nil {
+		return x.End
+	}
+	return ""
+}
+
+func (x *StepRecord) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *StepRecord) GetCpus() uint32 {
+	if x != nil {
+		return x.Cpus
+	}
+	return 0
+}
+
+func (x *StepRecord) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *StepRecord) GetNodeList() string {
+	if x != nil {
+		return x.NodeList
+	}
+	return ""
+}
+
+func (x *StepRecord) GetUserCpu() int64 {
+	if x != nil {
+		return x.UserCpu
+	}
+	return 0
+}
+
+func (x *StepRecord) GetSystemCpu() int64 {
+	if x != nil {
+		return x.SystemCpu
+	}
+	return 0
+}
+
+func (x *StepRecord) GetMaxRss() int64 {
+	if x != nil {
+		return x.MaxRss
+	}
+	return 0
+}
+
+func (x *StepRecord) GetMaxRssTask() uint32 {
+	if x != nil {
+		return x.MaxRssTask
+	}
+	return 0
+}
+
+func (x *StepRecord) GetMaxRssNode() string {
+	if x != nil {
+		return x.MaxRssNode
+	}
+	return ""
+}
+
+func (x *StepRecord) GetMinCpu() int64 {
+	if x != nil {
+		return x.MinCpu
+	}
+	return 0
+}
+
+func (x *StepRecord) GetMinCpuTask() uint32 {
+	if x != nil {
+		return x.MinCpuTask
+	}
+	return 0
+}
+
+func (x *StepRecord) GetMinCpuNode() string {
+	if x != nil {
+		return x.MinCpuNode
+	}
+	return ""
+}
+
+func (x *StepRecord) GetSumRss() int64 {
+	if x != nil {
+		return x.SumRss
+	}
+	return 0
+}
+
 // StoredOutput is the output of an attempt that is on the checkpoint server. Nodes never
 // send it.
 type StoredOutput struct {
@@ -602,7 +809,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +821,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[3]
+	mi := &file_scheddapi_schedd_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +834,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{3}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StoredOutput) GetOutBytes() int64 {
@@ -670,7 +877,7 @@ type PreemptionParty struct {
 
 func (x *PreemptionParty) Reset() {
 	*x = PreemptionParty{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +889,7 @@ func (x *PreemptionParty) String() string {
 func (*PreemptionParty) ProtoMessage() {}
 
 func (x *PreemptionParty) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[4]
+	mi := &file_scheddapi_schedd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +902,7 @@ func (x *PreemptionParty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptionParty.ProtoReflect.Descriptor instead.
 func (*PreemptionParty) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{4}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PreemptionParty) GetJob() string {
@@ -745,7 +952,7 @@ type TaskUsage struct {
 
 func (x *TaskUsage) Reset() {
 	*x = TaskUsage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +964,7 @@ func (x *TaskUsage) String() string {
 func (*TaskUsage) ProtoMessage() {}
 
 func (x *TaskUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[5]
+	mi := &file_scheddapi_schedd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +977,7 @@ func (x *TaskUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUsage.ProtoReflect.Descriptor instead.
 func (*TaskUsage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{5}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TaskUsage) GetTime() int64 {
@@ -905,7 +1112,7 @@ type UsageWindow struct {
 
 func (x *UsageWindow) Reset() {
 	*x = UsageWindow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1124,7 @@ func (x *UsageWindow) String() string {
 func (*UsageWindow) ProtoMessage() {}
 
 func (x *UsageWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[6]
+	mi := &file_scheddapi_schedd_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1137,7 @@ func (x *UsageWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageWindow.ProtoReflect.Descriptor instead.
 func (*UsageWindow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{6}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UsageWindow) GetBegin() int64 {
@@ -1015,7 +1222,7 @@ type LoginTokenRequest struct {
 
 func (x *LoginTokenRequest) Reset() {
 	*x = LoginTokenRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1234,7 @@ func (x *LoginTokenRequest) String() string {
 func (*LoginTokenRequest) ProtoMessage() {}
 
 func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[7]
+	mi := &file_scheddapi_schedd_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1247,7 @@ func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenRequest.ProtoReflect.Descriptor instead.
 func (*LoginTokenRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{7}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoginTokenRequest) GetLife() int64 {
@@ -1076,7 +1283,7 @@ type LoginTokenReply struct {
 
 func (x *LoginTokenReply) Reset() {
 	*x = LoginTokenReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1295,7 @@ func (x *LoginTokenReply) String() string {
 func (*LoginTokenReply) ProtoMessage() {}
 
 func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[8]
+	mi := &file_scheddapi_schedd_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1308,7 @@ func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginTokenReply.ProtoReflect.Descriptor instead.
 func (*LoginTokenReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{8}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoginTokenReply) GetAddress() string {
@@ -1143,7 +1350,7 @@ type PilotTokenQuery struct {
 
 func (x *PilotTokenQuery) Reset() {
 	*x = PilotTokenQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1362,7 @@ func (x *PilotTokenQuery) String() string {
 func (*PilotTokenQuery) ProtoMessage() {}
 
 func (x *PilotTokenQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[9]
+	mi := &file_scheddapi_schedd_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1375,7 @@ func (x *PilotTokenQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PilotTokenQuery.ProtoReflect.Descriptor instead.
 func (*PilotTokenQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{9}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PilotTokenQuery) GetLife() int64 {
@@ -1197,7 +1404,7 @@ type PilotTokenReply struct {
 
 func (x *PilotTokenReply) Reset() {
 	*x = PilotTokenReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1416,7 @@ func (x *PilotTokenReply) String() string {
 func (*PilotTokenReply) ProtoMessage() {}
 
 func (x *PilotTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[10]
+	mi := &file_scheddapi_schedd_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1429,7 @@ func (x *PilotTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PilotTokenReply.ProtoReflect.Descriptor instead.
 func (*PilotTokenReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{10}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PilotTokenReply) GetToken() string {
@@ -1269,7 +1476,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1488,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[11]
+	mi := &file_scheddapi_schedd_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1501,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{11}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoginRequest) GetSecret() []byte {
@@ -1351,7 +1558,7 @@ type LoginReply struct {
 
 func (x *LoginReply) Reset() {
 	*x = LoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1570,7 @@ func (x *LoginReply) String() string {
 func (*LoginReply) ProtoMessage() {}
 
 func (x *LoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[12]
+	mi := &file_scheddapi_schedd_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1583,7 @@ func (x *LoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginReply.ProtoReflect.Descriptor instead.
 func (*LoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{12}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoginReply) GetCertificate() []byte {
@@ -1421,7 +1628,7 @@ type ProviderProof struct {
 
 func (x *ProviderProof) Reset() {
 	*x = ProviderProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1640,7 @@ func (x *ProviderProof) String() string {
 func (*ProviderProof) ProtoMessage() {}
 
 func (x *ProviderProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[13]
+	mi := &file_scheddapi_schedd_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1653,7 @@ func (x *ProviderProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderProof.ProtoReflect.Descriptor instead.
 func (*ProviderProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{13}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ProviderProof) GetProvider() string {
@@ -1495,7 +1702,7 @@ type PasswordProof struct {
 
 func (x *PasswordProof) Reset() {
 	*x = PasswordProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1714,7 @@ func (x *PasswordProof) String() string {
 func (*PasswordProof) ProtoMessage() {}
 
 func (x *PasswordProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[14]
+	mi := &file_scheddapi_schedd_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1727,7 @@ func (x *PasswordProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasswordProof.ProtoReflect.Descriptor instead.
 func (*PasswordProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{14}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PasswordProof) GetUser() string {
@@ -1550,7 +1757,7 @@ type DerivedProof struct {
 
 func (x *DerivedProof) Reset() {
 	*x = DerivedProof{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1769,7 @@ func (x *DerivedProof) String() string {
 func (*DerivedProof) ProtoMessage() {}
 
 func (x *DerivedProof) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[15]
+	mi := &file_scheddapi_schedd_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1782,7 @@ func (x *DerivedProof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DerivedProof.ProtoReflect.Descriptor instead.
 func (*DerivedProof) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{15}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DerivedProof) GetCertificate() []byte {
@@ -1616,7 +1823,7 @@ type BeginLoginRequest struct {
 
 func (x *BeginLoginRequest) Reset() {
 	*x = BeginLoginRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1835,7 @@ func (x *BeginLoginRequest) String() string {
 func (*BeginLoginRequest) ProtoMessage() {}
 
 func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[16]
+	mi := &file_scheddapi_schedd_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1848,7 @@ func (x *BeginLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginRequest.ProtoReflect.Descriptor instead.
 func (*BeginLoginRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{16}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BeginLoginRequest) GetProvider() string {
@@ -1669,7 +1876,7 @@ type BeginLoginReply struct {
 
 func (x *BeginLoginReply) Reset() {
 	*x = BeginLoginReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1888,7 @@ func (x *BeginLoginReply) String() string {
 func (*BeginLoginReply) ProtoMessage() {}
 
 func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[17]
+	mi := &file_scheddapi_schedd_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1901,7 @@ func (x *BeginLoginReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginLoginReply.ProtoReflect.Descriptor instead.
 func (*BeginLoginReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{17}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BeginLoginReply) GetTicket() []byte {
@@ -1735,7 +1942,7 @@ type LoginInfo struct {
 
 func (x *LoginInfo) Reset() {
 	*x = LoginInfo{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1954,7 @@ func (x *LoginInfo) String() string {
 func (*LoginInfo) ProtoMessage() {}
 
 func (x *LoginInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[18]
+	mi := &file_scheddapi_schedd_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1967,7 @@ func (x *LoginInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
 func (*LoginInfo) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{18}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LoginInfo) GetId() string {
@@ -1820,7 +2027,7 @@ type LoginsRequest struct {
 
 func (x *LoginsRequest) Reset() {
 	*x = LoginsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2039,7 @@ func (x *LoginsRequest) String() string {
 func (*LoginsRequest) ProtoMessage() {}
 
 func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[19]
+	mi := &file_scheddapi_schedd_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2052,7 @@ func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
 func (*LoginsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{19}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
 }
 
 type LoginsReply struct {
@@ -1858,7 +2065,7 @@ type LoginsReply struct {
 
 func (x *LoginsReply) Reset() {
 	*x = LoginsReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2077,7 @@ func (x *LoginsReply) String() string {
 func (*LoginsReply) ProtoMessage() {}
 
 func (x *LoginsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[20]
+	mi := &file_scheddapi_schedd_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2090,7 @@ func (x *LoginsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
 func (*LoginsReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{20}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LoginsReply) GetLogins() []*LoginInfo {
@@ -1909,7 +2116,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2128,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[21]
+	mi := &file_scheddapi_schedd_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2141,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{21}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogoutRequest) GetId() string {
@@ -1960,7 +2167,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2179,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[22]
+	mi := &file_scheddapi_schedd_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2192,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{22}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -2020,7 +2227,7 @@ type RowPlace struct {
 
 func (x *RowPlace) Reset() {
 	*x = RowPlace{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2239,7 @@ func (x *RowPlace) String() string {
 func (*RowPlace) ProtoMessage() {}
 
 func (x *RowPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[23]
+	mi := &file_scheddapi_schedd_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2252,7 @@ func (x *RowPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowPlace.ProtoReflect.Descriptor instead.
 func (*RowPlace) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{23}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RowPlace) GetNode() string {
@@ -2077,7 +2284,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2296,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[24]
+	mi := &file_scheddapi_schedd_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2309,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{24}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -2172,7 +2379,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2391,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[25]
+	mi := &file_scheddapi_schedd_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2404,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{25}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -2217,7 +2424,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2436,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[26]
+	mi := &file_scheddapi_schedd_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2449,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{26}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Silent) GetNode() string {
@@ -2277,7 +2484,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2496,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[27]
+	mi := &file_scheddapi_schedd_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2509,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{27}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -2343,7 +2550,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2355,7 +2562,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[28]
+	mi := &file_scheddapi_schedd_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2368,7 +2575,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{28}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Column) GetName() string {
@@ -2398,7 +2605,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2617,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[29]
+	mi := &file_scheddapi_schedd_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2630,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{29}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -2458,7 +2665,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2677,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[30]
+	mi := &file_scheddapi_schedd_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2690,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{30}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -2509,7 +2716,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2728,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[31]
+	mi := &file_scheddapi_schedd_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2741,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{31}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -2553,7 +2760,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2772,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[32]
+	mi := &file_scheddapi_schedd_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2785,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{32}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -2599,7 +2806,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2818,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[33]
+	mi := &file_scheddapi_schedd_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2831,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{33}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -2662,7 +2869,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2881,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[34]
+	mi := &file_scheddapi_schedd_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2894,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{34}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2752,7 +2959,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2971,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[35]
+	mi := &file_scheddapi_schedd_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2984,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{35}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2918,7 +3125,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3137,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[36]
+	mi := &file_scheddapi_schedd_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3150,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{36}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Refused) GetSelector() string {
@@ -3030,15 +3237,16 @@ type JobStatus struct {
 	Flow       *FlowProgress   `protobuf:"bytes,100,opt,name=flow,proto3" json:"flow,omitempty"`                               // of a flow
 	// with QueryRequest.columns: what differs between the tasks, for whom all of ad is
 	// shown; absent if the values are too long for a message
-	Columns       []*Column `protobuf:"bytes,110,rep,name=columns,proto3" json:"columns,omitempty"`
-	RequestId     uint64    `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
+	Columns       []*Column     `protobuf:"bytes,110,rep,name=columns,proto3" json:"columns,omitempty"`
+	Steps         []*StepRecord `protobuf:"bytes,101,rep,name=steps,proto3" json:"steps,omitempty"`                          // of the present attempt, as last reported; those of an ended one are in exit
+	RequestId     uint64        `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3258,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[37]
+	mi := &file_scheddapi_schedd_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3271,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{37}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *JobStatus) GetId() string {
@@ -3451,6 +3659,13 @@ func (x *JobStatus) GetColumns() []*Column {
 	return nil
 }
 
+func (x *JobStatus) GetSteps() []*StepRecord {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
@@ -3473,7 +3688,7 @@ type AllocStatus struct {
 
 func (x *AllocStatus) Reset() {
 	*x = AllocStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3485,7 +3700,7 @@ func (x *AllocStatus) String() string {
 func (*AllocStatus) ProtoMessage() {}
 
 func (x *AllocStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[38]
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3498,7 +3713,7 @@ func (x *AllocStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocStatus.ProtoReflect.Descriptor instead.
 func (*AllocStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{38}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AllocStatus) GetOpen() uint32 {
@@ -3555,7 +3770,7 @@ type InsideAlloc struct {
 
 func (x *InsideAlloc) Reset() {
 	*x = InsideAlloc{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3782,7 @@ func (x *InsideAlloc) String() string {
 func (*InsideAlloc) ProtoMessage() {}
 
 func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3795,7 @@ func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsideAlloc.ProtoReflect.Descriptor instead.
 func (*InsideAlloc) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *InsideAlloc) GetSet() string {
@@ -3629,7 +3844,7 @@ type ServiceHealth struct {
 
 func (x *ServiceHealth) Reset() {
 	*x = ServiceHealth{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3856,7 @@ func (x *ServiceHealth) String() string {
 func (*ServiceHealth) ProtoMessage() {}
 
 func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3869,7 @@ func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceHealth.ProtoReflect.Descriptor instead.
 func (*ServiceHealth) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ServiceHealth) GetWanted() uint32 {
@@ -3771,7 +3986,7 @@ type SizeStatus struct {
 
 func (x *SizeStatus) Reset() {
 	*x = SizeStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3998,7 @@ func (x *SizeStatus) String() string {
 func (*SizeStatus) ProtoMessage() {}
 
 func (x *SizeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3796,7 +4011,7 @@ func (x *SizeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SizeStatus.ProtoReflect.Descriptor instead.
 func (*SizeStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SizeStatus) GetMinCpus() float64 {
@@ -3922,7 +4137,7 @@ type AutoscaleStatus struct {
 
 func (x *AutoscaleStatus) Reset() {
 	*x = AutoscaleStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +4149,7 @@ func (x *AutoscaleStatus) String() string {
 func (*AutoscaleStatus) ProtoMessage() {}
 
 func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +4162,7 @@ func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoscaleStatus.ProtoReflect.Descriptor instead.
 func (*AutoscaleStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AutoscaleStatus) GetMin() uint32 {
@@ -4074,7 +4289,7 @@ type ScaleChange struct {
 
 func (x *ScaleChange) Reset() {
 	*x = ScaleChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4301,7 @@ func (x *ScaleChange) String() string {
 func (*ScaleChange) ProtoMessage() {}
 
 func (x *ScaleChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4314,7 @@ func (x *ScaleChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScaleChange.ProtoReflect.Descriptor instead.
 func (*ScaleChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ScaleChange) GetAt() int64 {
@@ -4137,7 +4352,7 @@ type ScalePoint struct {
 
 func (x *ScalePoint) Reset() {
 	*x = ScalePoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4149,7 +4364,7 @@ func (x *ScalePoint) String() string {
 func (*ScalePoint) ProtoMessage() {}
 
 func (x *ScalePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4162,7 +4377,7 @@ func (x *ScalePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalePoint.ProtoReflect.Descriptor instead.
 func (*ScalePoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ScalePoint) GetAt() int64 {
@@ -4221,7 +4436,7 @@ type CheckResult struct {
 
 func (x *CheckResult) Reset() {
 	*x = CheckResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4448,7 @@ func (x *CheckResult) String() string {
 func (*CheckResult) ProtoMessage() {}
 
 func (x *CheckResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4461,7 @@ func (x *CheckResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResult.ProtoReflect.Descriptor instead.
 func (*CheckResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CheckResult) GetName() string {
@@ -4342,7 +4557,7 @@ type FileTransfer struct {
 
 func (x *FileTransfer) Reset() {
 	*x = FileTransfer{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4354,7 +4569,7 @@ func (x *FileTransfer) String() string {
 func (*FileTransfer) ProtoMessage() {}
 
 func (x *FileTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4367,7 +4582,7 @@ func (x *FileTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileTransfer.ProtoReflect.Descriptor instead.
 func (*FileTransfer) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileTransfer) GetKind() string {
@@ -4419,7 +4634,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4646,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4659,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RunNow) GetBy() string {
@@ -4495,7 +4710,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +4722,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +4735,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Chunk) GetNode() string {
@@ -4579,7 +4794,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4591,7 +4806,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4604,7 +4819,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -4744,7 +4959,7 @@ type FlowOrder struct {
 
 func (x *FlowOrder) Reset() {
 	*x = FlowOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4756,7 +4971,7 @@ func (x *FlowOrder) String() string {
 func (*FlowOrder) ProtoMessage() {}
 
 func (x *FlowOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4769,7 +4984,7 @@ func (x *FlowOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowOrder.ProtoReflect.Descriptor instead.
 func (*FlowOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FlowOrder) GetCommand() string {
@@ -4801,7 +5016,7 @@ type FlowLimits struct {
 
 func (x *FlowLimits) Reset() {
 	*x = FlowLimits{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4813,7 +5028,7 @@ func (x *FlowLimits) String() string {
 func (*FlowLimits) ProtoMessage() {}
 
 func (x *FlowLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4826,7 +5041,7 @@ func (x *FlowLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowLimits.ProtoReflect.Descriptor instead.
 func (*FlowLimits) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FlowLimits) GetJobs() uint32 {
@@ -4882,7 +5097,7 @@ type FlowProgress struct {
 
 func (x *FlowProgress) Reset() {
 	*x = FlowProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5109,7 @@ func (x *FlowProgress) String() string {
 func (*FlowProgress) ProtoMessage() {}
 
 func (x *FlowProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5122,7 @@ func (x *FlowProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowProgress.ProtoReflect.Descriptor instead.
 func (*FlowProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FlowProgress) GetPhase() string {
@@ -4978,7 +5193,7 @@ type FlowFailure struct {
 
 func (x *FlowFailure) Reset() {
 	*x = FlowFailure{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5205,7 @@ func (x *FlowFailure) String() string {
 func (*FlowFailure) ProtoMessage() {}
 
 func (x *FlowFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5218,7 @@ func (x *FlowFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowFailure.ProtoReflect.Descriptor instead.
 func (*FlowFailure) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FlowFailure) GetNode() string {
@@ -5038,7 +5253,7 @@ type FlowNodesRequest struct {
 
 func (x *FlowNodesRequest) Reset() {
 	*x = FlowNodesRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5050,7 +5265,7 @@ func (x *FlowNodesRequest) String() string {
 func (*FlowNodesRequest) ProtoMessage() {}
 
 func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5063,7 +5278,7 @@ func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodesRequest.ProtoReflect.Descriptor instead.
 func (*FlowNodesRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FlowNodesRequest) GetId() string {
@@ -5097,7 +5312,7 @@ type FlowNodes struct {
 
 func (x *FlowNodes) Reset() {
 	*x = FlowNodes{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +5324,7 @@ func (x *FlowNodes) String() string {
 func (*FlowNodes) ProtoMessage() {}
 
 func (x *FlowNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5122,7 +5337,7 @@ func (x *FlowNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodes.ProtoReflect.Descriptor instead.
 func (*FlowNodes) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FlowNodes) GetNodes() []*FlowNode {
@@ -5148,7 +5363,7 @@ type FlowNode struct {
 
 func (x *FlowNode) Reset() {
 	*x = FlowNode{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5160,7 +5375,7 @@ func (x *FlowNode) String() string {
 func (*FlowNode) ProtoMessage() {}
 
 func (x *FlowNode) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5173,7 +5388,7 @@ func (x *FlowNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNode.ProtoReflect.Descriptor instead.
 func (*FlowNode) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FlowNode) GetName() string {
@@ -5244,7 +5459,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5471,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5269,7 +5484,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -5308,7 +5523,7 @@ type UpdateOrder struct {
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5320,7 +5535,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5333,7 +5548,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -5398,7 +5613,7 @@ type UpdateProgress struct {
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5410,7 +5625,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5423,7 +5638,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -5519,7 +5734,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5531,7 +5746,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5544,7 +5759,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -5591,7 +5806,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5603,7 +5818,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5616,7 +5831,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -5636,7 +5851,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5648,7 +5863,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5661,7 +5876,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -5690,7 +5905,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5702,7 +5917,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5715,7 +5930,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -5751,7 +5966,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5763,7 +5978,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5776,7 +5991,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -5870,7 +6085,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5882,7 +6097,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5895,7 +6110,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -5949,7 +6164,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5961,7 +6176,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5974,7 +6189,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -5996,7 +6211,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6008,7 +6223,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6021,7 +6236,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -6076,7 +6291,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6088,7 +6303,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6101,7 +6316,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -6218,7 +6433,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6230,7 +6445,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6243,7 +6458,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -6273,7 +6488,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6285,7 +6500,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6298,7 +6513,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -6396,7 +6611,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6408,7 +6623,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6421,7 +6636,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -6493,7 +6708,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6505,7 +6720,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6518,7 +6733,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -6570,7 +6785,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6582,7 +6797,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6595,7 +6810,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *HealthReply) GetName() string {
@@ -6752,7 +6967,7 @@ type WaitSummary struct {
 
 func (x *WaitSummary) Reset() {
 	*x = WaitSummary{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6764,7 +6979,7 @@ func (x *WaitSummary) String() string {
 func (*WaitSummary) ProtoMessage() {}
 
 func (x *WaitSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6777,7 +6992,7 @@ func (x *WaitSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSummary.ProtoReflect.Descriptor instead.
 func (*WaitSummary) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *WaitSummary) GetWaiting() []*WaitReasonCount {
@@ -6827,7 +7042,7 @@ type StartErrors struct {
 
 func (x *StartErrors) Reset() {
 	*x = StartErrors{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6839,7 +7054,7 @@ func (x *StartErrors) String() string {
 func (*StartErrors) ProtoMessage() {}
 
 func (x *StartErrors) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6852,7 +7067,7 @@ func (x *StartErrors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartErrors.ProtoReflect.Descriptor instead.
 func (*StartErrors) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *StartErrors) GetCertainty() string {
@@ -6887,7 +7102,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6899,7 +7114,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6912,7 +7127,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -6941,7 +7156,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6953,7 +7168,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6966,7 +7181,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -7002,7 +7217,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7014,7 +7229,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7027,7 +7242,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *AdQuery) GetType() string {
@@ -7067,7 +7282,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7079,7 +7294,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7092,7 +7307,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AdText) GetAd() string {
@@ -7128,7 +7343,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7140,7 +7355,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7153,7 +7368,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -7251,7 +7466,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7263,7 +7478,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7276,7 +7491,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -7295,7 +7510,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7307,7 +7522,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7320,7 +7535,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -7340,7 +7555,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7352,7 +7567,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7365,7 +7580,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -7395,7 +7610,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7407,7 +7622,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7420,7 +7635,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7465,7 +7680,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7477,7 +7692,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7490,7 +7705,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *PortGiven) GetName() string {
@@ -7552,7 +7767,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7564,7 +7779,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7577,7 +7792,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7685,7 +7900,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7697,7 +7912,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7710,7 +7925,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7773,7 +7988,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7785,7 +8000,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7798,7 +8013,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -7885,7 +8100,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7897,7 +8112,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7910,7 +8125,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -8004,7 +8219,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8016,7 +8231,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8029,7 +8244,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -8063,7 +8278,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8075,7 +8290,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8088,7 +8303,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -8110,7 +8325,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8122,7 +8337,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8135,7 +8350,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -8168,7 +8383,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8180,7 +8395,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8193,7 +8408,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -8216,7 +8431,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8228,7 +8443,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8241,7 +8456,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -8287,7 +8502,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8299,7 +8514,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8312,7 +8527,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -8362,7 +8577,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8374,7 +8589,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8387,7 +8602,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -8435,7 +8650,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8447,7 +8662,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8460,7 +8675,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -8536,7 +8751,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8548,7 +8763,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8561,7 +8776,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -8590,7 +8805,7 @@ type BlobRequest struct {
 
 func (x *BlobRequest) Reset() {
 	*x = BlobRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8602,7 +8817,7 @@ func (x *BlobRequest) String() string {
 func (*BlobRequest) ProtoMessage() {}
 
 func (x *BlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8615,7 +8830,7 @@ func (x *BlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
 func (*BlobRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *BlobRequest) GetDigest() string {
@@ -8653,7 +8868,7 @@ type BlobPart struct {
 
 func (x *BlobPart) Reset() {
 	*x = BlobPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8665,7 +8880,7 @@ func (x *BlobPart) String() string {
 func (*BlobPart) ProtoMessage() {}
 
 func (x *BlobPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8678,7 +8893,7 @@ func (x *BlobPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
 func (*BlobPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *BlobPart) GetManifest() []byte {
@@ -8727,7 +8942,7 @@ type BlobMissing struct {
 
 func (x *BlobMissing) Reset() {
 	*x = BlobMissing{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8739,7 +8954,7 @@ func (x *BlobMissing) String() string {
 func (*BlobMissing) ProtoMessage() {}
 
 func (x *BlobMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8752,7 +8967,7 @@ func (x *BlobMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
 func (*BlobMissing) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *BlobMissing) GetChunks() []uint32 {
@@ -8778,7 +8993,7 @@ type BlobList struct {
 
 func (x *BlobList) Reset() {
 	*x = BlobList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8790,7 +9005,7 @@ func (x *BlobList) String() string {
 func (*BlobList) ProtoMessage() {}
 
 func (x *BlobList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8803,7 +9018,7 @@ func (x *BlobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
 func (*BlobList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *BlobList) GetBlobs() []*BlobEntry {
@@ -8824,7 +9039,7 @@ type BlobEntry struct {
 
 func (x *BlobEntry) Reset() {
 	*x = BlobEntry{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8836,7 +9051,7 @@ func (x *BlobEntry) String() string {
 func (*BlobEntry) ProtoMessage() {}
 
 func (x *BlobEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8849,7 +9064,7 @@ func (x *BlobEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
 func (*BlobEntry) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *BlobEntry) GetDigest() string {
@@ -8891,7 +9106,7 @@ type PackageChange struct {
 
 func (x *PackageChange) Reset() {
 	*x = PackageChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8903,7 +9118,7 @@ func (x *PackageChange) String() string {
 func (*PackageChange) ProtoMessage() {}
 
 func (x *PackageChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8916,7 +9131,7 @@ func (x *PackageChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
 func (*PackageChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *PackageChange) GetName() string {
@@ -8996,7 +9211,7 @@ type ImageSettings struct {
 
 func (x *ImageSettings) Reset() {
 	*x = ImageSettings{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9008,7 +9223,7 @@ func (x *ImageSettings) String() string {
 func (*ImageSettings) ProtoMessage() {}
 
 func (x *ImageSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9021,7 +9236,7 @@ func (x *ImageSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
 func (*ImageSettings) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ImageSettings) GetEnvironment() []string {
@@ -9071,7 +9286,7 @@ type PackageQuery struct {
 
 func (x *PackageQuery) Reset() {
 	*x = PackageQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9083,7 +9298,7 @@ func (x *PackageQuery) String() string {
 func (*PackageQuery) ProtoMessage() {}
 
 func (x *PackageQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9096,7 +9311,7 @@ func (x *PackageQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
 func (*PackageQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PackageQuery) GetName() string {
@@ -9130,7 +9345,7 @@ type PackageList struct {
 
 func (x *PackageList) Reset() {
 	*x = PackageList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9142,7 +9357,7 @@ func (x *PackageList) String() string {
 func (*PackageList) ProtoMessage() {}
 
 func (x *PackageList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9155,7 +9370,7 @@ func (x *PackageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
 func (*PackageList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *PackageList) GetPackages() []*Package {
@@ -9190,7 +9405,7 @@ type Package struct {
 
 func (x *Package) Reset() {
 	*x = Package{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9202,7 +9417,7 @@ func (x *Package) String() string {
 func (*Package) ProtoMessage() {}
 
 func (x *Package) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9215,7 +9430,7 @@ func (x *Package) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Package.ProtoReflect.Descriptor instead.
 func (*Package) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Package) GetName() string {
@@ -9289,7 +9504,7 @@ type PackageVersion struct {
 
 func (x *PackageVersion) Reset() {
 	*x = PackageVersion{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9301,7 +9516,7 @@ func (x *PackageVersion) String() string {
 func (*PackageVersion) ProtoMessage() {}
 
 func (x *PackageVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9314,7 +9529,7 @@ func (x *PackageVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
 func (*PackageVersion) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *PackageVersion) GetVersion() string {
@@ -9370,7 +9585,7 @@ type PackageLabel struct {
 
 func (x *PackageLabel) Reset() {
 	*x = PackageLabel{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[110]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9382,7 +9597,7 @@ func (x *PackageLabel) String() string {
 func (*PackageLabel) ProtoMessage() {}
 
 func (x *PackageLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[110]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9395,7 +9610,7 @@ func (x *PackageLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
 func (*PackageLabel) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{110}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *PackageLabel) GetLabel() string {
@@ -9426,7 +9641,7 @@ type PackageMove struct {
 
 func (x *PackageMove) Reset() {
 	*x = PackageMove{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[111]
+	mi := &file_scheddapi_schedd_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9438,7 +9653,7 @@ func (x *PackageMove) String() string {
 func (*PackageMove) ProtoMessage() {}
 
 func (x *PackageMove) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[111]
+	mi := &file_scheddapi_schedd_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9451,7 +9666,7 @@ func (x *PackageMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
 func (*PackageMove) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{111}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *PackageMove) GetLabel() string {
@@ -9503,7 +9718,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[117]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9515,7 +9730,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[117]
+	mi := &file_scheddapi_schedd_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9528,7 +9743,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -9584,7 +9799,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9596,7 +9811,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9609,7 +9824,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -9649,7 +9864,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[119]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9661,7 +9876,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[119]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9674,7 +9889,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -9746,7 +9961,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[120]
+	mi := &file_scheddapi_schedd_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9758,7 +9973,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[120]
+	mi := &file_scheddapi_schedd_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9771,7 +9986,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -9828,7 +10043,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xe4\x03\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\x92\x04\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -9847,7 +10062,36 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\fforged_image\x18\f \x01(\bR\vforgedImage\x129\n" +
 	"\tpreemptor\x18\r \x01(\v2\x1b.roost.wire.PreemptionPartyR\tpreemptor\x12\x14\n" +
 	"\x05begun\x18\x0e \x01(\bR\x05begun\x120\n" +
-	"\x06stored\x18\x0f \x01(\v2\x18.roost.wire.StoredOutputR\x06stored\"}\n" +
+	"\x06stored\x18\x0f \x01(\v2\x18.roost.wire.StoredOutputR\x06stored\x12,\n" +
+	"\x05steps\x18\x10 \x03(\v2\x16.roost.wire.StepRecordR\x05steps\"\x8c\x04\n" +
+	"\n" +
+	"StepRecord\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05began\x18\x03 \x01(\x03R\x05began\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\x03R\x05ended\x12\x12\n" +
+	"\x04code\x18\x05 \x01(\x05R\x04code\x12\x16\n" +
+	"\x06signal\x18\x06 \x01(\x05R\x06signal\x12\x10\n" +
+	"\x03end\x18\a \x01(\tR\x03end\x12\x14\n" +
+	"\x05tasks\x18\b \x01(\rR\x05tasks\x12\x12\n" +
+	"\x04cpus\x18\t \x01(\rR\x04cpus\x12\x14\n" +
+	"\x05nodes\x18\n" +
+	" \x01(\rR\x05nodes\x12\x1b\n" +
+	"\tnode_list\x18\v \x01(\tR\bnodeList\x12\x19\n" +
+	"\buser_cpu\x18\f \x01(\x03R\auserCpu\x12\x1d\n" +
+	"\n" +
+	"system_cpu\x18\r \x01(\x03R\tsystemCpu\x12\x17\n" +
+	"\amax_rss\x18\x0e \x01(\x03R\x06maxRss\x12 \n" +
+	"\fmax_rss_task\x18\x0f \x01(\rR\n" +
+	"maxRssTask\x12 \n" +
+	"\fmax_rss_node\x18\x10 \x01(\tR\n" +
+	"maxRssNode\x12\x17\n" +
+	"\amin_cpu\x18\x11 \x01(\x03R\x06minCpu\x12 \n" +
+	"\fmin_cpu_task\x18\x12 \x01(\rR\n" +
+	"minCpuTask\x12 \n" +
+	"\fmin_cpu_node\x18\x13 \x01(\tR\n" +
+	"minCpuNode\x12\x17\n" +
+	"\asum_rss\x18\x14 \x01(\x03R\x06sumRss\"}\n" +
 	"\fStoredOutput\x12\x1b\n" +
 	"\tout_bytes\x18\x01 \x01(\x03R\boutBytes\x12\x1b\n" +
 	"\terr_bytes\x18\x02 \x01(\x03R\berrBytes\x12\x14\n" +
@@ -10035,7 +10279,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xcf\x0e\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xfd\x0e\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10094,7 +10338,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x05alloc\x18Z \x01(\v2\x17.roost.wire.AllocStatusR\x05alloc\x12/\n" +
 	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12,\n" +
 	"\x04flow\x18d \x01(\v2\x18.roost.wire.FlowProgressR\x04flow\x12,\n" +
-	"\acolumns\x18n \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x1d\n" +
+	"\acolumns\x18n \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12,\n" +
+	"\x05steps\x18e \x03(\v2\x16.roost.wire.StepRecordR\x05steps\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -10748,7 +10993,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 121)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -10756,221 +11001,224 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*Resources)(nil),             // 3: roost.wire.Resources
 	(*AttemptRef)(nil),            // 4: roost.wire.AttemptRef
 	(*ExitStatus)(nil),            // 5: roost.wire.ExitStatus
-	(*StoredOutput)(nil),          // 6: roost.wire.StoredOutput
-	(*PreemptionParty)(nil),       // 7: roost.wire.PreemptionParty
-	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
-	(*UsageWindow)(nil),           // 9: roost.wire.UsageWindow
-	(*LoginTokenRequest)(nil),     // 10: roost.wire.LoginTokenRequest
-	(*LoginTokenReply)(nil),       // 11: roost.wire.LoginTokenReply
-	(*PilotTokenQuery)(nil),       // 12: roost.wire.PilotTokenQuery
-	(*PilotTokenReply)(nil),       // 13: roost.wire.PilotTokenReply
-	(*LoginRequest)(nil),          // 14: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 15: roost.wire.LoginReply
-	(*ProviderProof)(nil),         // 16: roost.wire.ProviderProof
-	(*PasswordProof)(nil),         // 17: roost.wire.PasswordProof
-	(*DerivedProof)(nil),          // 18: roost.wire.DerivedProof
-	(*BeginLoginRequest)(nil),     // 19: roost.wire.BeginLoginRequest
-	(*BeginLoginReply)(nil),       // 20: roost.wire.BeginLoginReply
-	(*LoginInfo)(nil),             // 21: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 22: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 23: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 24: roost.wire.LogoutRequest
-	(*PoolQuery)(nil),             // 25: roost.wire.PoolQuery
-	(*RowPlace)(nil),              // 26: roost.wire.RowPlace
-	(*PoolRow)(nil),               // 27: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 28: roost.wire.JobBatch
-	(*Silent)(nil),                // 29: roost.wire.Silent
-	(*JobSpec)(nil),               // 30: roost.wire.JobSpec
-	(*Column)(nil),                // 31: roost.wire.Column
-	(*SubmitRequest)(nil),         // 32: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 33: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 34: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 35: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 36: roost.wire.SubmitReply
-	(*Selection)(nil),             // 37: roost.wire.Selection
-	(*QueryRequest)(nil),          // 38: roost.wire.QueryRequest
-	(*Refused)(nil),               // 39: roost.wire.Refused
-	(*JobStatus)(nil),             // 40: roost.wire.JobStatus
-	(*AllocStatus)(nil),           // 41: roost.wire.AllocStatus
-	(*InsideAlloc)(nil),           // 42: roost.wire.InsideAlloc
-	(*ServiceHealth)(nil),         // 43: roost.wire.ServiceHealth
-	(*SizeStatus)(nil),            // 44: roost.wire.SizeStatus
-	(*AutoscaleStatus)(nil),       // 45: roost.wire.AutoscaleStatus
-	(*ScaleChange)(nil),           // 46: roost.wire.ScaleChange
-	(*ScalePoint)(nil),            // 47: roost.wire.ScalePoint
-	(*CheckResult)(nil),           // 48: roost.wire.CheckResult
-	(*FileTransfer)(nil),          // 49: roost.wire.FileTransfer
-	(*RunNow)(nil),                // 50: roost.wire.RunNow
-	(*Chunk)(nil),                 // 51: roost.wire.Chunk
-	(*ActRequest)(nil),            // 52: roost.wire.ActRequest
-	(*FlowOrder)(nil),             // 53: roost.wire.FlowOrder
-	(*FlowLimits)(nil),            // 54: roost.wire.FlowLimits
-	(*FlowProgress)(nil),          // 55: roost.wire.FlowProgress
-	(*FlowFailure)(nil),           // 56: roost.wire.FlowFailure
-	(*FlowNodesRequest)(nil),      // 57: roost.wire.FlowNodesRequest
-	(*FlowNodes)(nil),             // 58: roost.wire.FlowNodes
-	(*FlowNode)(nil),              // 59: roost.wire.FlowNode
-	(*NodeRelease)(nil),           // 60: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 61: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 62: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 63: roost.wire.Alteration
-	(*ActReply)(nil),              // 64: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 65: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 66: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 67: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 68: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 69: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 70: roost.wire.WhyReply
-	(*Explanation)(nil),           // 71: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 72: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 73: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 74: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 75: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 76: roost.wire.HealthReply
-	(*WaitSummary)(nil),           // 77: roost.wire.WaitSummary
-	(*StartErrors)(nil),           // 78: roost.wire.StartErrors
-	(*WaitReasonCount)(nil),       // 79: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 80: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 81: roost.wire.AdQuery
-	(*AdText)(nil),                // 82: roost.wire.AdText
-	(*CellRequest)(nil),           // 83: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 84: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 85: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 86: roost.wire.CellReply
-	(*Placed)(nil),                // 87: roost.wire.Placed
-	(*PortGiven)(nil),             // 88: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 89: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 90: roost.wire.ShellOutput
-	(*ReachCall)(nil),             // 91: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 92: roost.wire.ReachOutput
-	(*AccountingQuery)(nil),       // 93: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 94: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 95: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 96: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 97: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 98: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 99: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 100: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 101: roost.wire.EndpointPort
-	(*BlobRequest)(nil),           // 102: roost.wire.BlobRequest
-	(*BlobPart)(nil),              // 103: roost.wire.BlobPart
-	(*BlobMissing)(nil),           // 104: roost.wire.BlobMissing
-	(*BlobList)(nil),              // 105: roost.wire.BlobList
-	(*BlobEntry)(nil),             // 106: roost.wire.BlobEntry
-	(*PackageChange)(nil),         // 107: roost.wire.PackageChange
-	(*ImageSettings)(nil),         // 108: roost.wire.ImageSettings
-	(*PackageQuery)(nil),          // 109: roost.wire.PackageQuery
-	(*PackageList)(nil),           // 110: roost.wire.PackageList
-	(*Package)(nil),               // 111: roost.wire.Package
-	(*PackageVersion)(nil),        // 112: roost.wire.PackageVersion
-	(*PackageLabel)(nil),          // 113: roost.wire.PackageLabel
-	(*PackageMove)(nil),           // 114: roost.wire.PackageMove
-	nil,                           // 115: roost.wire.JobStatus.CountsEntry
-	nil,                           // 116: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 117: roost.wire.FlowLimits.CategoriesEntry
-	nil,                           // 118: roost.wire.FlowProgress.StatesEntry
-	nil,                           // 119: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 120: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 121: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 122: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 123: roost.wire.Placed.Gpu
+	(*StepRecord)(nil),            // 6: roost.wire.StepRecord
+	(*StoredOutput)(nil),          // 7: roost.wire.StoredOutput
+	(*PreemptionParty)(nil),       // 8: roost.wire.PreemptionParty
+	(*TaskUsage)(nil),             // 9: roost.wire.TaskUsage
+	(*UsageWindow)(nil),           // 10: roost.wire.UsageWindow
+	(*LoginTokenRequest)(nil),     // 11: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 12: roost.wire.LoginTokenReply
+	(*PilotTokenQuery)(nil),       // 13: roost.wire.PilotTokenQuery
+	(*PilotTokenReply)(nil),       // 14: roost.wire.PilotTokenReply
+	(*LoginRequest)(nil),          // 15: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 16: roost.wire.LoginReply
+	(*ProviderProof)(nil),         // 17: roost.wire.ProviderProof
+	(*PasswordProof)(nil),         // 18: roost.wire.PasswordProof
+	(*DerivedProof)(nil),          // 19: roost.wire.DerivedProof
+	(*BeginLoginRequest)(nil),     // 20: roost.wire.BeginLoginRequest
+	(*BeginLoginReply)(nil),       // 21: roost.wire.BeginLoginReply
+	(*LoginInfo)(nil),             // 22: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 23: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 24: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 25: roost.wire.LogoutRequest
+	(*PoolQuery)(nil),             // 26: roost.wire.PoolQuery
+	(*RowPlace)(nil),              // 27: roost.wire.RowPlace
+	(*PoolRow)(nil),               // 28: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 29: roost.wire.JobBatch
+	(*Silent)(nil),                // 30: roost.wire.Silent
+	(*JobSpec)(nil),               // 31: roost.wire.JobSpec
+	(*Column)(nil),                // 32: roost.wire.Column
+	(*SubmitRequest)(nil),         // 33: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 34: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 35: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 36: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 37: roost.wire.SubmitReply
+	(*Selection)(nil),             // 38: roost.wire.Selection
+	(*QueryRequest)(nil),          // 39: roost.wire.QueryRequest
+	(*Refused)(nil),               // 40: roost.wire.Refused
+	(*JobStatus)(nil),             // 41: roost.wire.JobStatus
+	(*AllocStatus)(nil),           // 42: roost.wire.AllocStatus
+	(*InsideAlloc)(nil),           // 43: roost.wire.InsideAlloc
+	(*ServiceHealth)(nil),         // 44: roost.wire.ServiceHealth
+	(*SizeStatus)(nil),            // 45: roost.wire.SizeStatus
+	(*AutoscaleStatus)(nil),       // 46: roost.wire.AutoscaleStatus
+	(*ScaleChange)(nil),           // 47: roost.wire.ScaleChange
+	(*ScalePoint)(nil),            // 48: roost.wire.ScalePoint
+	(*CheckResult)(nil),           // 49: roost.wire.CheckResult
+	(*FileTransfer)(nil),          // 50: roost.wire.FileTransfer
+	(*RunNow)(nil),                // 51: roost.wire.RunNow
+	(*Chunk)(nil),                 // 52: roost.wire.Chunk
+	(*ActRequest)(nil),            // 53: roost.wire.ActRequest
+	(*FlowOrder)(nil),             // 54: roost.wire.FlowOrder
+	(*FlowLimits)(nil),            // 55: roost.wire.FlowLimits
+	(*FlowProgress)(nil),          // 56: roost.wire.FlowProgress
+	(*FlowFailure)(nil),           // 57: roost.wire.FlowFailure
+	(*FlowNodesRequest)(nil),      // 58: roost.wire.FlowNodesRequest
+	(*FlowNodes)(nil),             // 59: roost.wire.FlowNodes
+	(*FlowNode)(nil),              // 60: roost.wire.FlowNode
+	(*NodeRelease)(nil),           // 61: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 62: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 63: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 64: roost.wire.Alteration
+	(*ActReply)(nil),              // 65: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 66: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 67: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 68: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 69: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 70: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 71: roost.wire.WhyReply
+	(*Explanation)(nil),           // 72: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 73: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 74: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 75: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 76: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 77: roost.wire.HealthReply
+	(*WaitSummary)(nil),           // 78: roost.wire.WaitSummary
+	(*StartErrors)(nil),           // 79: roost.wire.StartErrors
+	(*WaitReasonCount)(nil),       // 80: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 81: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 82: roost.wire.AdQuery
+	(*AdText)(nil),                // 83: roost.wire.AdText
+	(*CellRequest)(nil),           // 84: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 85: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 86: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 87: roost.wire.CellReply
+	(*Placed)(nil),                // 88: roost.wire.Placed
+	(*PortGiven)(nil),             // 89: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 90: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 91: roost.wire.ShellOutput
+	(*ReachCall)(nil),             // 92: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 93: roost.wire.ReachOutput
+	(*AccountingQuery)(nil),       // 94: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 95: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 96: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 97: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 98: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 99: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 100: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 101: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 102: roost.wire.EndpointPort
+	(*BlobRequest)(nil),           // 103: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 104: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 105: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 106: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 107: roost.wire.BlobEntry
+	(*PackageChange)(nil),         // 108: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 109: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 110: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 111: roost.wire.PackageList
+	(*Package)(nil),               // 112: roost.wire.Package
+	(*PackageVersion)(nil),        // 113: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 114: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 115: roost.wire.PackageMove
+	nil,                           // 116: roost.wire.JobStatus.CountsEntry
+	nil,                           // 117: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 118: roost.wire.FlowLimits.CategoriesEntry
+	nil,                           // 119: roost.wire.FlowProgress.StatesEntry
+	nil,                           // 120: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 121: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 122: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 123: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 124: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	7,   // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
-	6,   // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
-	16,  // 4: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
-	17,  // 5: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
-	18,  // 6: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
-	21,  // 7: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	38,  // 8: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	26,  // 9: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
-	40,  // 10: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	29,  // 11: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	28,  // 12: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	31,  // 13: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	30,  // 14: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	37,  // 15: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	115, // 16: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	3,   // 17: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	5,   // 18: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	8,   // 19: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	87,  // 20: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	39,  // 21: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	51,  // 22: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	50,  // 23: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
-	9,   // 24: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	49,  // 25: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	62,  // 26: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	43,  // 27: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
-	41,  // 28: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
-	42,  // 29: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
-	55,  // 30: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
-	31,  // 31: roost.wire.JobStatus.columns:type_name -> roost.wire.Column
-	3,   // 32: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	116, // 33: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	48,  // 34: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	45,  // 35: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	44,  // 36: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	46,  // 37: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	47,  // 38: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
-	3,   // 39: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	87,  // 40: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 41: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	37,  // 42: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	63,  // 43: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	60,  // 44: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	61,  // 45: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	53,  // 46: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
-	54,  // 47: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
-	117, // 48: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
-	118, // 49: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
-	54,  // 50: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
-	56,  // 51: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
-	59,  // 52: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
-	31,  // 53: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	119, // 54: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	31,  // 55: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	120, // 56: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	37,  // 57: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	40,  // 58: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	40,  // 59: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	40,  // 60: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	71,  // 61: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	121, // 62: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	122, // 63: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 64: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	74,  // 65: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	7,   // 66: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	79,  // 67: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	80,  // 68: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	77,  // 69: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	78,  // 70: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	79,  // 71: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	80,  // 72: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	78,  // 73: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	123, // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	88,  // 75: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,   // 76: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 77: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	100, // 78: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	99,  // 79: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	99,  // 80: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	101, // 81: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	106, // 82: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	108, // 83: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	111, // 84: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	112, // 85: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	113, // 86: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	114, // 87: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	108, // 88: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
-	2,   // 89: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	90,  // [90:90] is the sub-list for method output_type
-	90,  // [90:90] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	9,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	8,   // 2: roost.wire.ExitStatus.preemptor:type_name -> roost.wire.PreemptionParty
+	7,   // 3: roost.wire.ExitStatus.stored:type_name -> roost.wire.StoredOutput
+	6,   // 4: roost.wire.ExitStatus.steps:type_name -> roost.wire.StepRecord
+	17,  // 5: roost.wire.LoginRequest.provider:type_name -> roost.wire.ProviderProof
+	18,  // 6: roost.wire.LoginRequest.password:type_name -> roost.wire.PasswordProof
+	19,  // 7: roost.wire.LoginRequest.derived:type_name -> roost.wire.DerivedProof
+	22,  // 8: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	39,  // 9: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	27,  // 10: roost.wire.PoolQuery.after:type_name -> roost.wire.RowPlace
+	41,  // 11: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	30,  // 12: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	29,  // 13: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	32,  // 14: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	31,  // 15: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	38,  // 16: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	116, // 17: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	3,   // 18: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	5,   // 19: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	9,   // 20: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	88,  // 21: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	40,  // 22: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	52,  // 23: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	51,  // 24: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	10,  // 25: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
+	50,  // 26: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	63,  // 27: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	44,  // 28: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	42,  // 29: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
+	43,  // 30: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
+	56,  // 31: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
+	32,  // 32: roost.wire.JobStatus.columns:type_name -> roost.wire.Column
+	6,   // 33: roost.wire.JobStatus.steps:type_name -> roost.wire.StepRecord
+	3,   // 34: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	117, // 35: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	49,  // 36: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	46,  // 37: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	45,  // 38: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	47,  // 39: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	48,  // 40: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,   // 41: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	88,  // 42: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 43: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	38,  // 44: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	64,  // 45: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	61,  // 46: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	62,  // 47: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	54,  // 48: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
+	55,  // 49: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
+	118, // 50: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	119, // 51: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	55,  // 52: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
+	57,  // 53: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
+	60,  // 54: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
+	32,  // 55: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	120, // 56: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	32,  // 57: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	121, // 58: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	38,  // 59: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	41,  // 60: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	41,  // 61: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	41,  // 62: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	72,  // 63: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	122, // 64: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	123, // 65: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 66: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	75,  // 67: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	8,   // 68: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	80,  // 69: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	81,  // 70: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	78,  // 71: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	79,  // 72: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	80,  // 73: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	81,  // 74: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	79,  // 75: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	124, // 76: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	89,  // 77: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,   // 78: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 79: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	101, // 80: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	100, // 81: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	100, // 82: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	102, // 83: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	107, // 84: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	109, // 85: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	112, // 86: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	113, // 87: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	114, // 88: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	115, // 89: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	109, // 90: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 91: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	92,  // [92:92] is the sub-list for method output_type
+	92,  // [92:92] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -10978,19 +11226,19 @@ func file_scheddapi_schedd_proto_init() {
 	if File_scheddapi_schedd_proto != nil {
 		return
 	}
-	file_scheddapi_schedd_proto_msgTypes[24].OneofWrappers = []any{
+	file_scheddapi_schedd_proto_msgTypes[25].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_scheddapi_schedd_proto_msgTypes[51].OneofWrappers = []any{}
+	file_scheddapi_schedd_proto_msgTypes[52].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   121,
+			NumMessages:   122,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,6 +21,7 @@ type AttemptExit struct {
 	Preemptor *roost.PreemptionParty
 	Stored    StoredOutput
 	Verdict   jobpolicy.Verdict // of its user's conditions
+	Steps     *Steps            // what srun ran in it; nil: nothing
 }
 
 // StoredOutput names the output of an attempt that is on the checkpoint server. Each name
@@ -89,6 +90,11 @@ func (e *AttemptExit) append(b []byte) []byte {
 		b = appendMessage(b, 15, func(b []byte) []byte { return appendParty(b, *e.Preemptor) })
 	}
 	b = appendText(appendNumber(b, 23, uint64(e.Verdict.Action)), 24, e.Verdict.Reason)
+	if e.Steps != nil {
+		for i := range e.Steps.List {
+			b = appendMessage(b, 25, e.Steps.List[i].append)
+		}
+	}
 	return e.Stored.append(b)
 }
 
@@ -177,6 +183,15 @@ func (x *AttemptExit) decode(b []byte) error {
 			x.Verdict.Action = jobpolicy.Action(f.value)
 		case 24:
 			x.Verdict.Reason = string(f.bytes)
+		case 25:
+			var s Step
+			if err := s.decode(f.bytes); err != nil {
+				return err
+			}
+			if x.Steps == nil {
+				x.Steps = &Steps{}
+			}
+			x.Steps.List = append(x.Steps.List, s)
 		default:
 			x.Stored.decode(f)
 		}
