@@ -7,7 +7,7 @@ PBS_LOCAL := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect
 PBS       := qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_wait condor_status condor_version condor_submit_dag condor_dag_checker
 # The commands of Slurm, likewise.
 SLURM_LOCAL := sbatch scancel srun squeue scontrol sacct sinfo sacctmgr sshare sprio sstat
-SLURM       := salloc sbcast
+SLURM       := salloc sbcast sattach
 
 # scripts/flags.sh says why. Other flags would compile all packages once more.
 # A Go that is too old fetches the one that go.mod asks for. Debian's needs this to do so.

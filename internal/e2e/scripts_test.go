@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 		"condor_history", "condor_rm",
 		"condor_hold", "condor_release", "condor_version", "condor_status", "condor_wait",
 		"squeue", "scontrol", "sacct", "sinfo", "srun", "sbatch", "scancel", "salloc",
-		"sacctmgr", "sshare", "sprio", "sstat", "sbcast"} {
+		"sacctmgr", "sshare", "sprio", "sstat", "sbcast", "sattach"} {
 		to := program
 		if slices.Contains([]string{"srun", "sbatch", "scancel", "squeue", "scontrol", "sacct", "sinfo", "sacctmgr",
 			"sshare", "sprio", "sstat"}, name) ||

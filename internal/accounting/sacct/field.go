@@ -39,8 +39,26 @@ type rowWriter struct {
 type Part struct {
 	HasSteps bool   // steps have rows of their own, as in Slurm
 	Step     string // of the step that the row is about; empty: of the job
+	StepName string // its name; empty: that of the job
+	Usage    *StepUsage
 	Indexes  string // of tasks that share the row, as "[3-7]"; empty: it is one
 	Number   uint64 // of the task, where it has one of its own; 0: that of its job
+}
+
+// StepUsage is what is known of the tasks of a step.
+type StepUsage struct {
+	Tasks, Nodes   int64
+	Layout         string
+	IsMeasured     bool    // the rest is known
+	MaxRSS, MinCPU Extreme // bytes, milliseconds
+	AveRSS, AveCPU int64
+	Read, Written  int64 // bytes
+}
+
+// Extreme is the highest or lowest value among the tasks of a step, and which has it.
+type Extreme struct {
+	Value, Task int64
+	Node        string
 }
 
 // hides reports whether a row has no value of a field because another row has it.
@@ -49,7 +67,9 @@ func (p *Part) hides(name string) bool {
 	case "User", "UID", "Partition", "Timelimit", "TimelimitRaw", "QOS", "WorkDir", "SubmitLine":
 		return p.Step != ""
 	case "MaxRSS", "MaxDiskRead", "MaxDiskWrite":
-		return p.HasSteps && p.Step == ""
+		return p.HasSteps && (p.Step == "" || p.Usage != nil && !p.Usage.IsMeasured)
+	case "ReqMem", "ReqTRES":
+		return p.Usage != nil
 	}
 	return false
 }

@@ -150,7 +150,7 @@ func (w *rowWriter) appendStep(b []byte) []byte {
 }
 
 func (w *rowWriter) appendJobName(b []byte, r *attemptRecord) []byte {
-	return w.names.Append(b, cmp.Or(w.part.Step, r.Job.Name), w.most)
+	return w.names.Append(b, cmp.Or(w.part.StepName, w.part.Step, r.Job.Name), w.most)
 }
 
 // appendState appends the state. Where steps have rows, that of the job says who removed

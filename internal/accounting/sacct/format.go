@@ -29,7 +29,7 @@ const (
 // "jobid,state%20,jobname%-30". A negative width aligns to the left.
 func ParseFormat(list string) ([]Column, error) {
 	var columns []Column
-	all := Fields()
+	all := slices.Concat(Fields(), SlurmFields())
 	for item := range strings.SplitSeq(list, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
@@ -60,7 +60,9 @@ func ParseFormat(list string) ([]Column, error) {
 
 // IsField reports whether there is a field of a name, in any case.
 func IsField(name string) bool {
-	return slices.ContainsFunc(Fields(), func(f Field) bool { return strings.EqualFold(f.Name, name) })
+	return slices.ContainsFunc(slices.Concat(Fields(), SlurmFields()), func(f Field) bool {
+		return strings.EqualFold(f.Name, name)
+	})
 }
 
 func unknownField(name string, all []Field) error {

@@ -19,7 +19,13 @@ const (
 	FrameRanks    FrameKind = 'P' // both ways: a message of package internal/pmi
 	FrameOutput   FrameKind = 'O' // from a task: standard output
 	FrameError    FrameKind = 'R' // from a task: standard error
-	FrameExit     FrameKind = 'X' // from a task: a TaskExit as JSON
+	FrameExit     FrameKind = 'X' // from a task: a TaskEnd as JSON
+	// Of the socket of a step.
+	FrameCancel FrameKind = 'C' // end the step
+	FrameAttach FrameKind = 'A' // send what tasks write from now on, and take input
+	FrameLayout FrameKind = 'L' // say where the tasks are; the answer is a text
+	FrameDone   FrameKind = 'D' // the answer: it is done, or the step has ended with this status, one byte
+	FrameRefuse FrameKind = 'N' // the answer: why not
 )
 
 // AllTasks is the task of a frame that is for all tasks of the agent.

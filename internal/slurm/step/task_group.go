@@ -33,6 +33,19 @@ type TaskExit struct {
 	Problem string // what else has ended it; Code is 1 then
 }
 
+// TaskEnd is how a task has ended, and what it used.
+type TaskEnd struct {
+	TaskExit
+	TaskUsage
+}
+
+// TaskUsage is what a task and the processes that it waited for used.
+type TaskUsage struct {
+	UserCPU   int64 // nanoseconds
+	SystemCPU int64
+	MaxRSS    int64 // bytes, of its largest process
+}
+
 // Status is the exit status of a task as a shell has it: 128 and the number for a signal.
 func (e TaskExit) Status() int {
 	if e.Signal != 0 {

@@ -93,7 +93,7 @@ func (g *Group) refuse(t *task, err error) {
 	}
 	line := fmt.Sprintf("slurmstepd: error: execve(): %s: %s\n", t.spec.Command[0], strings.ToUpper(text[:1])+text[1:])
 	g.emit(step.Frame{Kind: step.FrameError, Task: uint32(t.spec.Number), Data: []byte(line)})
-	g.sendExit(t, step.TaskExit{Code: code})
+	g.sendExit(t, step.TaskEnd{TaskExit: step.TaskExit{Code: code}})
 }
 
 // Wait returns when all tasks have ended and all frames have been given to emit.
@@ -325,7 +325,19 @@ func (g *Group) awaitTask(index int, t *task) {
 	if g.ranks != nil {
 		g.ranks.applyExit(index, exit)
 	}
-	g.sendExit(t, exit)
+	g.sendExit(t, step.TaskEnd{TaskExit: exit, TaskUsage: usageOf(state)})
+}
+
+// usageOf is what a task used.
+func usageOf(state *os.ProcessState) (u step.TaskUsage) {
+	if state == nil {
+		return u
+	}
+	u.UserCPU, u.SystemCPU = int64(state.UserTime()), int64(state.SystemTime())
+	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
+		u.MaxRSS = r.Maxrss << 10
+	}
+	return u
 }
 
 func exitOf(state *os.ProcessState, err error) step.TaskExit {
@@ -339,7 +351,7 @@ func exitOf(state *os.ProcessState, err error) step.TaskExit {
 	return step.TaskExit{Code: w.ExitStatus()}
 }
 
-func (g *Group) sendExit(t *task, e step.TaskExit) {
+func (g *Group) sendExit(t *task, e step.TaskEnd) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // numbers and a text

@@ -28,7 +28,8 @@ type entry struct {
 	PID    int
 	Began  uint64 // start time of the process (proc_pid_stat(5), field 22)
 	Waits  bool
-	CPUs   []int // by machine of the allocation; nil: it shares what it has
+	CPUs   []int  // by machine of the allocation; nil: it shares what it has
+	Socket string `json:",omitempty"` // by which it is signalled and attached to
 }
 
 // Claim is what a step has until it is released.
@@ -122,6 +123,35 @@ func (t *contents) admit(number uint32, machines int, place func([]int) ([]int, 
 		return nil
 	}
 	return errors.New("the step is not in its file any more")
+}
+
+// SetSocket has others find the socket by which the step is signalled and attached to.
+func (c *Claim) SetSocket(path string) error {
+	return change(c.path, func(t *contents) {
+		for i := range t.Steps {
+			if e := &t.Steps[i]; e.Number == c.Number && e.PID == c.pid {
+				e.Socket = path
+			}
+		}
+	})
+}
+
+// ErrEnded says that a step is not there, or not any more.
+var ErrEnded = errors.New("Job/step already completing or completed")
+
+// Find returns the process of a step and its socket; without one the process is the task.
+func Find(path string, number uint32) (pid int, socket string, err error) {
+	err = change(path, func(t *contents) {
+		for _, e := range t.Steps {
+			if e.Number == number && !e.Waits {
+				pid, socket = e.PID, e.Socket
+			}
+		}
+	})
+	if err == nil && pid == 0 {
+		err = ErrEnded
+	}
+	return pid, socket, err
 }
 
 // Release gives the processors back.

@@ -83,7 +83,7 @@ func runSacct(c *frame.Invocation) error {
 		return err
 	}
 	if has(given, "helpformat") {
-		_, err := io.WriteString(c.Stdout, sacct.FieldList())
+		_, err := io.WriteString(c.Stdout, sacct.SlurmFieldList())
 		return err
 	}
 	l := &sacctList{Invocation: c, given: given, stepsToo: !has(given, "allocations")}
@@ -225,7 +225,7 @@ func (l *sacctList) matches(j *records.Job) bool {
 		in("qos", "normal")
 }
 
-// print prints the row of a job, and that of its script if it has started.
+// print prints the row of a job, and those of its steps if it has started.
 func (l *sacctList) print(j *records.Job) error {
 	if !l.matches(j) {
 		return nil
@@ -235,34 +235,99 @@ func (l *sacctList) print(j *records.Job) error {
 	if j.IsArray && !j.IsTask {
 		part.Indexes = strings.TrimPrefix(j.ID(), j.ArrayID()+"_")
 	}
-	step := l.wantedStep(j)
-	if step == "" {
+	wanted := wantedSteps(l.ids, j)
+	if len(wanted) == 0 {
 		l.setPart(part)
 		if err := l.printer.Print(row); err != nil {
 			return err
 		}
 	}
-	if (!l.stepsToo && step == "") || l.isDocument || j.GetStarted() == 0 || j.State == "PENDING" ||
-		step != "" && step != "batch" {
+	if (!l.stepsToo && len(wanted) == 0) || l.isDocument {
 		return nil
 	}
-	part.Step = "batch"
-	l.setPart(part)
-	return l.printer.Print(row)
-}
-
-// wantedStep is the step that the ids name of a job; empty: all of it.
-func (l *sacctList) wantedStep(j *records.Job) string {
-	step := ""
-	for _, id := range l.ids {
-		if id.includes(j) {
-			if id.step == "" {
-				return ""
-			}
-			step = id.step
+	for _, s := range j.Steps() {
+		if len(wanted) > 0 && !slices.Contains(wanted, s.StepName) {
+			continue
+		}
+		l.setPart(stepPart(part, s))
+		if err := l.printer.Print(stepRow(row, s)); err != nil {
+			return err
 		}
 	}
-	return step
+	return nil
+}
+
+// wantedSteps are the steps that ids name of a job; none: all of it.
+func wantedSteps(ids []jobID, j *records.Job) (steps []string) {
+	for _, id := range ids {
+		if id.includes(j) {
+			if id.step == "" {
+				return nil
+			}
+			steps = append(steps, id.step)
+		}
+	}
+	return steps
+}
+
+// stepPart is the part of a job that a step is.
+func stepPart(part sacct.Part, s *records.Step) sacct.Part {
+	part.Step, part.StepName = s.StepName, s.Name
+	const perMilli = int64(time.Millisecond)
+	u := &sacct.StepUsage{Tasks: s.Tasks(), Nodes: int64(s.NodeCount()), Layout: "Block"}
+	if r := s.Record; r != nil {
+		tasks := max(int64(r.GetTasks()), 1)
+		cpu := r.GetUserCpu() + r.GetSystemCpu()
+		if r.GetEnded() != 0 {
+			u.IsMeasured = true
+			u.MaxRSS = sacct.Extreme{Value: r.GetMaxRss(), Task: int64(r.GetMaxRssTask()), Node: r.GetMaxRssNode()}
+			u.MinCPU = sacct.Extreme{Value: r.GetMinCpu() / perMilli, Task: int64(r.GetMinCpuTask()),
+				Node: r.GetMinCpuNode()}
+			u.AveRSS, u.AveCPU = r.GetSumRss()/tasks, cpu/perMilli/tasks
+		}
+		part.Usage = u
+		return part
+	}
+	d := s.GetUsage()
+	if e := s.GetExit(); e.GetUsage() != nil {
+		d = e.GetUsage()
+	}
+	cpu := (d.GetUserCpu() + d.GetSystemCpu()) / perMilli
+	peak := max(d.GetPeakMemory(), s.GetExit().GetMaxRss())
+	u.IsMeasured = d != nil || s.GetExit() != nil
+	u.MaxRSS, u.MinCPU = sacct.Extreme{Value: peak, Node: s.NodeList()}, sacct.Extreme{Value: cpu, Node: s.NodeList()}
+	u.AveRSS, u.AveCPU = peak, cpu
+	u.Read, u.Written, u.Layout = d.GetReadBytes(), d.GetWriteBytes(), "Unknown"
+	part.Usage = u
+	return part
+}
+
+// stepRow is the row of a job as that of one of its steps.
+func stepRow(job *accounting.AttemptRecord, s *records.Step) *accounting.AttemptRecord {
+	if s.Record == nil {
+		return job
+	}
+	row, entry := *job, *job.Job
+	row.Job = &entry
+	row.Node, row.Held.CPU = s.NodeList(), roost.MilliCPU(s.CPUs()*1000)
+	row.Started, row.Ended = millis(s.Start().UnixNano()), 0
+	entry.Submitted, entry.Eligible = row.Started, row.Started
+	if end := s.End(); !end.IsZero() {
+		row.Ended = millis(end.UnixNano())
+	}
+	row.Wall = s.RunTime(time.Now()).Milliseconds()
+	code, signal := s.ExitCode()
+	row.Cause, row.ExitCode, row.Signal = endCause(s.State), int32(code), int32(signal)
+	row.Reason, entry.Removed = "", s.State == "CANCELLED"
+	r := s.Record
+	const perMilli = int64(time.Millisecond)
+	row.UserCPU, row.SystemCPU, row.Peak.Memory = r.GetUserCpu()/perMilli, r.GetSystemCpu()/perMilli,
+		roost.Bytes(r.GetMaxRss())
+	row.Read, row.Written, row.Segments = 0, 0, nil
+	if s.State == "SUSPENDED" {
+		row.Segments = job.Segments
+	}
+	return &row
 }
 
 // attemptOf returns a job as accounts have it.

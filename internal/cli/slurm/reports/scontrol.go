@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,8 @@ func (r *scontrolRun) show(words []string) error {
 		return r.showLicenses(name)
 	case begins("reservations", 1):
 		return r.showReservations(name)
+	case begins("steps", 2):
+		return r.showSteps(name)
 	}
 	return r.exit("invalid entity:" + words[0] + " for keyword:show ")
 }
@@ -183,6 +186,39 @@ func (r *scontrolRun) showJobs(ids string) error {
 		return r.exit("slurm_load_jobs error: Invalid job id specified")
 	case printed == 0:
 		fmt.Fprintln(r.Stdout, "No jobs in the system")
+	}
+	return nil
+}
+
+// showSteps prints the steps that run: all, those of a job, or one.
+func (r *scontrolRun) showSteps(ids string) error {
+	jobs, err := r.find(ids, false)
+	switch {
+	case errors.Is(err, errNoJobID):
+		return r.exit("Invalid step id: " + ids)
+	case err != nil && !errors.Is(err, roost.NotFound):
+		return failWith(r.Invocation, err)
+	}
+	var wanted []jobID
+	for _, text := range splitIDs(ids) {
+		id, _ := parseJobID(text)
+		wanted = append(wanted, id)
+	}
+	now, printed := clock(r.Invocation), 0
+	for _, j := range jobs {
+		names := wantedSteps(wanted, j)
+		for _, s := range j.Steps() {
+			if s.IsRunning() && (len(names) == 0 || slices.Contains(names, s.StepName)) {
+				printed++
+				fmt.Fprint(r.Stdout, s.Show(now, r.oneLine))
+			}
+		}
+	}
+	switch {
+	case printed == 0 && ids != "":
+		return r.exit("Job step " + ids + " not found")
+	case printed == 0:
+		fmt.Fprintln(r.Stdout, "No job steps in the system")
 	}
 	return nil
 }

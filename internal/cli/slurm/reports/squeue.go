@@ -203,9 +203,6 @@ func (l *squeueList) readFilters() error {
 // stateFormat is the format of squeue --only-job-state.
 const stateFormat = "%.18i %.2t"
 
-// stepFormat has the titles of squeue --steps.
-const stepFormat = "%.15i %.8j %.9P %.8u %.9M %N"
-
 // readFormat reads the options about what is listed of a job.
 func (l *squeueList) readFormat() error {
 	short, hasShort := getopt.Last(l.given, "format")
@@ -235,8 +232,9 @@ func (l *squeueList) readFormat() error {
 			standard = records.StartFormat
 		case has(l.given, "only-job-state"):
 			standard = stateFormat
-		case has(l.given, "steps"):
-			standard = stepFormat
+		}
+		if has(l.given, "steps") {
+			return l.readStepFormat(cmp.Or(short, records.StepFormat))
 		}
 		f, unknown := records.ParseFormat(cmp.Or(short, standard))
 		for _, letter := range unknown {
@@ -251,6 +249,32 @@ func (l *squeueList) readFormat() error {
 	l.order = cmp.Or(l.value("sort", "SQUEUE_SORT"), standard)
 	l.query.ads = true
 	return nil
+}
+
+// readStepFormat reads a format of squeue --steps.
+func (l *squeueList) readStepFormat(text string) error {
+	f, unknown := records.ParseStepFormat(text)
+	for _, letter := range unknown {
+		fmt.Fprintf(l.Stderr, "squeue: error: Invalid job step format specification: %s\n", letter)
+	}
+	l.format, l.order, l.query.ads = f, "t", true
+	return nil
+}
+
+// printSteps prints the steps that run. Those of srun come before the script.
+func (l *squeueList) printSteps(out io.Writer, jobs []*records.Job, now *records.Clock) {
+	for _, j := range jobs {
+		wanted := wantedSteps(l.query.ids, j)
+		steps := j.Steps()
+		if len(steps) > 0 && steps[0].StepName == records.BatchStep {
+			steps = append(steps[1:], steps[0])
+		}
+		for _, s := range steps {
+			if s.IsRunning() && (len(wanted) == 0 || slices.Contains(wanted, s.StepName)) {
+				fmt.Fprintln(out, l.format.StepLine(s, now))
+			}
+		}
+	}
 }
 
 // printOnce asks for the jobs and prints them.
@@ -286,13 +310,10 @@ func (l *squeueList) printOnce() error {
 		fmt.Fprintln(out, now.Now.In(now.Zone).Format("Mon Jan 02 15:04:05 2006"))
 	}
 	if !has(l.given, "noheader") {
-		titles := l.format.Titles()
-		if has(l.given, "steps") {
-			titles = strings.Replace(titles, "  JOBID", " STEPID", 1)
-		}
-		fmt.Fprintln(out, titles)
+		fmt.Fprintln(out, l.format.Titles())
 	}
-	if has(l.given, "steps") { // they are known to their job only
+	if has(l.given, "steps") {
+		l.printSteps(out, jobs, now)
 		return nil
 	}
 	for _, j := range jobs {

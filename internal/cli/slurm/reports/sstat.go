@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ func sstatCommand() *frame.Command {
 		Name: "sstat", Group: frame.GroupSlurm, Summary: "show what running jobs use as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: runSstat,
 		Synopsis: "-j IDS [-a] [-n] [-p | -P] [-o FIELDS]",
-		Description: "Lists what running jobs have used, in the form of sstat of Slurm: all of a job is in the row " +
-			"of its script. roost top says more.",
+		Description: "Lists what running jobs have used, in the form of sstat of Slurm. The running steps of a job are " +
+			"measured together. roost top says more.",
 		Examples: []frame.Example{
 			{Line: "sstat -j 12", Description: "all that is known of a job"},
 			{Line: "sstat -j 12 -P -o MaxRSS,AveCPU", Description: "for a program"},
@@ -32,7 +33,9 @@ func sstatFields() []fieldColumn {
 		"MaxRSSTask AveRSS MaxPages MaxPagesNode MaxPagesTask AvePages MinCPU MinCPUNode MinCPUTask AveCPU NTasks " +
 		"AveCPUFreq ReqCPUFreqMin ReqCPUFreqMax ReqCPUFreqGov ConsumedEnergy MaxDiskRead MaxDiskReadNode " +
 		"MaxDiskReadTask AveDiskRead MaxDiskWrite MaxDiskWriteNode MaxDiskWriteTask AveDiskWrite TRESUsageInAve " +
-		"TRESUsageInMax Nodelist Pids") {
+		"TRESUsageInMax TRESUsageInMaxNode TRESUsageInMaxTask TRESUsageInMin TRESUsageInMinNode TRESUsageInMinTask " +
+		"TRESUsageInTot TRESUsageOutAve TRESUsageOutMax TRESUsageOutMaxNode TRESUsageOutMaxTask TRESUsageOutMin " +
+		"TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot Nodelist Pids") {
 		list = append(list, fieldColumn{name, max(len(name), 10), false})
 	}
 	return list
@@ -82,7 +85,7 @@ func runSstat(c *frame.Invocation) error {
 	var rows []map[string]string
 	for _, j := range jobs {
 		if j.State == "RUNNING" || j.State == "SUSPENDED" || j.State == "COMPLETING" {
-			rows = append(rows, usageRow(j))
+			rows = append(rows, stepRows(j, wantedSteps(q.ids, j), has(given, "allsteps"))...)
 		}
 	}
 	if len(rows) == 0 {
@@ -92,7 +95,25 @@ func runSstat(c *frame.Invocation) error {
 	return nil
 }
 
-// usageRow is what a job has used.
+// stepRows are the running steps of a job that are asked for: those named, all, or else
+// the newest one of srun, and the script where there is none.
+func stepRows(j *records.Job, wanted []string, all bool) (rows []map[string]string) {
+	steps := slices.DeleteFunc(j.Steps(), func(s *records.Step) bool { return !s.IsRunning() })
+	for i, s := range steps {
+		switch {
+		case len(wanted) > 0 && !slices.Contains(wanted, s.StepName):
+			continue
+		case len(wanted) == 0 && !all && i < len(steps)-1:
+			continue
+		}
+		row := usageRow(j)
+		row["JobID"], row["NTasks"], row["Nodelist"] = j.RawID()+"."+s.StepName, fmt.Sprint(s.Tasks()), s.NodeList()
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// usageRow is what a job has used. Its running steps are not measured one by one.
 func usageRow(j *records.Job) map[string]string {
 	u := j.GetUsage()
 	kilobytes := func(n int64) string { return fmt.Sprintf("%dK", n>>10) }

@@ -23,6 +23,7 @@ type allocation struct {
 	machines []step.Machine
 	socket   string
 	table    string // the file of its steps
+	log      string // that of what they say of themselves
 }
 
 // isInAllocation says whether this runs in a job that can have steps.
@@ -36,7 +37,8 @@ func readAllocation(c *frame.Invocation) (*allocation, error) {
 		return nil, fmt.Errorf("the machines of the job are not known: %w", err)
 	}
 	a := &allocation{socket: c.Getenv(reachVariable)}
-	a.table = filepath.Join(filepath.Dir(a.socket), "steps")
+	directory := filepath.Dir(a.socket)
+	a.table, a.log = filepath.Join(directory, "steps"), filepath.Join(directory, "steps.log")
 	id, _, _ := strings.Cut(cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("ROOST_JOB_ID")), ".")
 	a.id = id
 	for i, name := range strings.Fields(string(text)) {

@@ -100,7 +100,7 @@ func runInside(c *frame.Invocation, given []getopt.Given, command []string) erro
 	}
 	if claim != nil {
 		defer func() { _ = claim.Release() }() // it ends with this process in any case
-		p.number = claim.Number
+		p.number, p.claim = claim.Number, claim
 	}
 	if w := p.placement.Warning; w != "" && !options.quiet {
 		fmt.Fprintf(c.Stderr, "srun: warning: %s\n", w)
@@ -188,6 +188,8 @@ func (p *stepPlan) become() error {
 	if err := os.Chdir(g.Directory); err != nil {
 		return refuse(p.c, err.Error())
 	}
+	r := &stepRun{stepPlan: p}
+	r.begin() // it ends with the job, or is replaced by the next line of a log
 	environment := append(slices.Clone(g.Environment), t.Environment...)
 	path, err := stepgroup.FindProgram(t.Command[0], environment, g.Directory)
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/step"
+	"github.com/roost-batch/roost/internal/slurm/steptable"
 )
 
 // stepPlan is a step whose place is known.
@@ -23,7 +24,8 @@ type stepPlan struct {
 	job       *allocation
 	placement *step.Placement
 	number    uint32
-	programs  [][]string // of --multi-prog, by task; nil: all run the command
+	programs  [][]string       // of --multi-prog, by task; nil: all run the command
+	claim     *steptable.Claim // nil: of a node of the release before
 }
 
 // id is the name of the step, as in "5.0".

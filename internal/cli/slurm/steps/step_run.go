@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/pmi"
 	"github.com/roost-batch/roost/internal/slurm/step"
 	"github.com/roost-batch/roost/internal/slurm/stepgroup"
+	"github.com/roost-batch/roost/internal/slurm/steptable"
 )
 
 // stepRun is a step that runs. One goroutine owns it: run.
@@ -30,10 +32,15 @@ type stepRun struct {
 	ended          []bool
 	exits          []step.MachineExits
 	status         int
+	listener       *stepListener // nil: none
 	collector      *pmi.Collector
 	joiners        []pmi.MessageJoiner
 	killAt         time.Time
 	isStopped      bool // the rest was ended from here
+	record         steptable.Record
+	attached       []*attachment
+	recent         []step.Frame // output, newest last
+	recentSize     int          // bytes of that
 	interrupts     int
 	lastInterrupt  time.Time
 }
@@ -48,7 +55,11 @@ type (
 		machine int
 		err     error
 	}
-	callEnd struct{ err error }
+	callEnd    struct{ err error }
+	socketCall struct {
+		conn  *os.File
+		frame step.Frame
+	}
 )
 
 // killDelay is between the signals TERM and KILL to tasks that are to end.
@@ -63,9 +74,11 @@ func (p *stepPlan) run() error {
 	}
 	signals, release := catchSignals()
 	defer release()
+	r.begin()
 	if err := r.start(); err != nil {
 		return p.fail(err)
 	}
+	r.listen()
 	if r.remote != nil {
 		defer r.remote.conn.Close()
 	}
@@ -74,6 +87,7 @@ func (p *stepPlan) run() error {
 	if r.local != nil {
 		r.local.Wait()
 	}
+	r.finish()
 	return r.report()
 }
 
@@ -235,7 +249,7 @@ func (r *stepRun) serve(signals <-chan os.Signal) {
 		case s := <-signals:
 			r.onSignal(s.(syscall.Signal))
 		case <-limit:
-			r.cancel(" DUE TO TIME LIMIT")
+			r.cancel(" DUE TO TIME LIMIT", steptable.EndTimeout)
 		case <-rest:
 			fmt.Fprintf(r.c.Stderr, "srun: error: Timed out waiting for job step to complete\n")
 			r.terminate()
@@ -259,6 +273,8 @@ func (r *stepRun) apply(e any) {
 		if e.err != nil {
 			r.loseMachine(e.machine, e.err)
 		}
+	case socketCall:
+		r.applyCall(e)
 	case callEnd:
 		for _, m := range r.remoteMachines {
 			if e.err != nil {
@@ -279,14 +295,17 @@ func (r *stepRun) applyFrame(machine int, f step.Frame) {
 	switch f.Kind {
 	case step.FrameOutput:
 		r.stdout.write(f.Task, f.Data)
+		r.copyOutput(f)
 	case step.FrameError:
 		r.stderr.write(f.Task, f.Data)
+		r.copyOutput(f)
 	case step.FrameExit:
-		var exit step.TaskExit
-		if err := json.Unmarshal(f.Data, &exit); err != nil {
-			exit = step.TaskExit{Code: 1, Problem: "its end was not understood"}
+		var end step.TaskEnd
+		if err := json.Unmarshal(f.Data, &end); err != nil {
+			end.TaskExit = step.TaskExit{Code: 1, Problem: "its end was not understood"}
 		}
-		r.endTask(machine, f.Task, exit)
+		r.addUsage(machine, f.Task, end)
+		r.endTask(machine, f.Task, end.TaskExit)
 	}
 }
 
@@ -301,7 +320,7 @@ func (r *stepRun) endTask(machine int, task uint32, exit step.TaskExit) {
 	r.status = max(r.status, exit.Status())
 	r.exits = step.AddExit(r.exits, r.machineName(machine), int(task), exit)
 	if exit != (step.TaskExit{}) && r.options.killOnBadExit && !r.isStopped && r.left > 0 {
-		r.cancel("")
+		r.cancel("", steptable.EndCancelled)
 	}
 }
 
@@ -319,7 +338,7 @@ func (r *stepRun) loseMachine(machine int, err error) {
 		}
 		if isFirst {
 			fmt.Fprintf(r.c.Stderr, "srun: error: Node failure on %s: %v\n", r.machineName(machine), err)
-			isFirst = false
+			isFirst, r.record.End = false, steptable.EndNodeFail
 		}
 		r.endTask(machine, uint32(task), step.TaskExit{Code: 1, Problem: "lost with its node"})
 	}
@@ -353,7 +372,8 @@ func (r *stepRun) applyRanks(machine int, data []byte) {
 }
 
 // cancel ends the tasks, and says so as a step's daemon does.
-func (r *stepRun) cancel(why string) {
+func (r *stepRun) cancel(why, end string) {
+	r.record.End = cmp.Or(r.record.End, end)
 	fmt.Fprintf(r.c.Stderr, "slurmstepd: error: *** STEP %s ON %s CANCELLED AT %s%s ***\n", r.id(), r.machineName(0),
 		r.c.Now().Format("2006-01-02T15:04:05"), why)
 	r.terminate()

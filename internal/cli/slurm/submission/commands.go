@@ -9,7 +9,8 @@ import (
 // Entries are the commands of this package.
 func Entries() []frame.CommandEntry {
 	return []frame.CommandEntry{frame.Entry("sbatch", sbatchCommand), frame.Entry("scancel", scancelCommand),
-		frame.Entry("salloc", sallocCommand)}
+		frame.Entry("salloc", sallocCommand),
+		frame.Entry("sattach", sattachCommand)}
 }
 
 func textFlag(name, letter, usage string) ucli.Flag {

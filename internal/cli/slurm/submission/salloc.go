@@ -73,6 +73,7 @@ func runSalloc(c *frame.Invocation) error {
 	if err != nil {
 		return failWith(c, err)
 	}
+	markStepsOnly(&result)
 	result.Job.Ad.SetString(roost.AttrOut, os.DevNull)
 	if err := cluster.Choose(c, c.Command.Name, result.Cluster); err != nil {
 		return exitWith(c, 1)

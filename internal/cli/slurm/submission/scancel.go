@@ -23,8 +23,8 @@ func scancelCommand() *frame.Command {
 	return &frame.Command{
 		Name: "scancel", Group: frame.GroupSlurm, Summary: "cancel jobs, or send them a signal",
 		Synopsis: "[OPTION…] [JOB…]", RawArgs: true, MaxOperands: -1, Run: runScancel, LinkProgram: frame.LocalProgram,
-		Description: "Cancels jobs, tasks of arrays (123_4, 123_[1-4]), or all jobs that the options choose. A job " +
-			"that has ended, or that is not there, is no error.",
+		Description: "Cancels jobs, tasks of arrays (123_4, 123_[1-4]), steps (123.0), or all jobs that the options " +
+			"choose. A job that has ended, or that is not there, is no error.",
 		Examples: []frame.Example{
 			{Line: "scancel 123", Description: "cancel a job"},
 			{Line: "scancel --me -t PENDING", Description: "all jobs of yours that wait"},
@@ -93,6 +93,10 @@ func runScancel(c *frame.Invocation) error {
 		fmt.Fprint(c.Stderr, "scancel: error: No job identification provided\n")
 		return frame.ExitError(1)
 	}
+	operands, isStep := r.actOnSteps(req, operands)
+	if isStep && len(operands) == 0 {
+		return r.end()
+	}
 	selectors := r.selectors(operands)
 	if isFiltered {
 		if selectors, err = r.filter(selectors, len(operands) > 0); err != nil {
@@ -100,10 +104,36 @@ func runScancel(c *frame.Invocation) error {
 		}
 	}
 	r.act(req, selectors)
+	return r.end()
+}
+
+// end is the exit status of the command.
+func (r *cancellation) end() error {
 	if r.status != 0 {
 		return frame.ExitError(r.status)
 	}
 	return nil
+}
+
+// actOnSteps does to the steps that are named what is to be done. It returns the names of
+// jobs, and whether there were steps.
+func (r *cancellation) actOnSteps(req *scheddapi.ActRequest, operands []string) (jobs []string, isStep bool) {
+	for _, text := range operands {
+		for word := range strings.FieldsSeq(strings.ReplaceAll(joinBrackets(text), ",", " ")) {
+			s, ok := parseStepName(word)
+			if !ok {
+				jobs = append(jobs, strings.ReplaceAll(word, ";", ","))
+				continue
+			}
+			isStep = true
+			if err := s.act(r.c, req); err != nil {
+				fmt.Fprintf(r.c.Stderr, "scancel: error: Kill job error on job step id %s: %s\n", s.text,
+					document.PrintableText(strings.Join(strings.Fields(frame.ErrorText(err)), " ")))
+				r.status = 1
+			}
+		}
+	}
+	return jobs, isStep
 }
 
 // checkFilters refuses values of filters that no job could ever have.

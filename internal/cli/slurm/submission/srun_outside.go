@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/pbs/pbsframe"
 	"github.com/roost-batch/roost/internal/cli/terminal"
 	"github.com/roost-batch/roost/internal/slurm/getopt"
+	"github.com/roost-batch/roost/internal/slurm/records"
 	"github.com/roost-batch/roost/internal/slurm/sbatch"
 	"github.com/roost-batch/roost/internal/submit/jobspec"
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
@@ -49,6 +50,7 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 	if err != nil {
 		return parseRefused(c, err)
 	}
+	markStepsOnly(&result)
 	result.Job.Ad.Delete(roost.AttrOut) // its output comes here
 	result.Job.Ad.Delete(roost.AttrErr)
 	result.Job.Ad.SetBool(roost.AttrJoinOutput, false)
@@ -59,6 +61,13 @@ func RunOutside(c *frame.Invocation, given []getopt.Given, command []string) err
 		return submitRefused(c, &result, err)
 	}
 	return jobs.AttachJob(c, reply.GetIds()[0], signals, true)
+}
+
+// markStepsOnly notes that a job has no script of its user's.
+func markStepsOnly(result *sbatch.Result) {
+	if record, ok := result.Job.Ad.Sub(roost.AttrSlurm); ok {
+		record.SetBool(records.RecordStepsOnly, true)
+	}
 }
 
 // runInJob is srun in an allocation from outside: of salloc, or of a job that is named.

@@ -79,6 +79,7 @@ func runWithStreams(c *frame.Invocation, given []getopt.Given, command []string)
 	if err != nil {
 		return parseRefused(c, err)
 	}
+	markStepsOnly(&result)
 	result.Job.Ad.SetString(roost.AttrOut, os.DevNull)
 	signals, release := c.NotifyInterrupts()
 	defer release()

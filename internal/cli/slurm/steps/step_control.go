@@ -1,0 +1,213 @@
+package steps
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/slurm/step"
+	"github.com/roost-batch/roost/internal/slurm/steptable"
+)
+
+// ControlCommandName is the command that scancel and sattach run in a job to reach one of
+// its steps.
+const ControlCommandName = "step-control"
+
+// StatusNoStep is the exit status of that command where the step is not there.
+const StatusNoStep = 221
+
+// ControlCommand returns that command. Its arguments are the number of the step and what
+// is to be done: "cancel", "signal" with a name, "layout", or "attach" with the number of
+// the only task that is shown and which has the input, or -1.
+func ControlCommand() *frame.Command {
+	return &frame.Command{Name: ControlCommandName, Group: frame.GroupMore, Hidden: true, RawArgs: true,
+		MaxOperands: -1, Summary: "reach a step of the job", Run: runControl}
+}
+
+func runControl(c *frame.Invocation) error {
+	refuse := func(err error) error {
+		fmt.Fprintln(c.Stderr, err)
+		if errors.Is(err, steptable.ErrEnded) {
+			return frame.ExitError(StatusNoStep)
+		}
+		return frame.ExitError(1)
+	}
+	if len(c.Args) < 2 {
+		return refuse(errors.New("step-control: a step and what is to be done are wanted"))
+	}
+	number, err := strconv.ParseUint(c.Args[0], 10, 32)
+	if err != nil {
+		return refuse(err)
+	}
+	job, err := readAllocation(c)
+	if err != nil {
+		return refuse(err)
+	}
+	pid, socket, err := steptable.Find(job.table, uint32(number))
+	if err != nil {
+		return refuse(err)
+	}
+	call := &controlCall{c: c, argument: "-1"}
+	if len(c.Args) > 2 {
+		call.argument = c.Args[2]
+	}
+	if err := call.read(c.Args[1]); err != nil {
+		return refuse(err)
+	}
+	if socket == "" { // of srun --pty, or in a job whose temporary directory has too long a name
+		return call.signalTask(pid, refuse)
+	}
+	status, err := call.run(socket)
+	if err != nil {
+		return refuse(err)
+	}
+	if status != 0 {
+		return frame.ExitError(status)
+	}
+	return nil
+}
+
+// controlCall is one call of a step.
+type controlCall struct {
+	c        *frame.Invocation
+	argument string
+	frame    step.Frame
+	only     int64 // the task that is shown; -1: all
+}
+
+// read reads what is to be done.
+func (k *controlCall) read(verb string) error {
+	k.frame.Task = step.AllTasks
+	switch verb {
+	case "cancel":
+		k.frame.Kind = step.FrameCancel
+	case "signal":
+		n, err := roost.SignalNumber(k.argument)
+		if err != nil {
+			return err
+		}
+		k.frame.Kind, k.frame.Data = step.FrameSignal, []byte{byte(n)}
+	case "layout":
+		k.frame.Kind = step.FrameLayout
+	case "attach":
+		k.frame.Kind = step.FrameAttach
+		n, err := strconv.ParseInt(k.argument, 10, 32)
+		if err != nil {
+			return err
+		}
+		k.only = n
+	default:
+		return fmt.Errorf("step-control: %q is nothing that can be done", verb)
+	}
+	return nil
+}
+
+// signalTask is for a step without a socket: its process is signalled.
+func (k *controlCall) signalTask(pid int, refuse func(error) error) error {
+	signal := syscall.SIGTERM
+	switch k.frame.Kind {
+	case step.FrameSignal:
+		signal = syscall.Signal(k.frame.Data[0])
+	case step.FrameCancel:
+	default:
+		return refuse(errors.New("this step has its streams itself"))
+	}
+	if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return refuse(err)
+	}
+	return nil
+}
+
+// run makes the call and shows what comes back. It returns the exit status.
+func (k *controlCall) run(socket string) (status int, err error) {
+	conn, err := dialSocket(socket)
+	if err != nil {
+		return 0, steptable.ErrEnded
+	}
+	defer conn.Close()
+	if !isOwnPeer(conn) {
+		return 0, errors.New("the socket of the step is somebody else's")
+	}
+	if _, err := conn.Write(k.frame.Append(nil)); err != nil {
+		return 0, steptable.ErrEnded
+	}
+	if k.frame.Kind == step.FrameAttach {
+		go k.sendInput(conn)
+	}
+	for {
+		f, err := step.ReadFrame(conn)
+		if err != nil {
+			return 0, steptable.ErrEnded
+		}
+		switch f.Kind {
+		case step.FrameDone:
+			if len(f.Data) == 1 {
+				status = int(f.Data[0])
+			}
+			return status, nil
+		case step.FrameRefuse:
+			return 0, errors.New(string(f.Data))
+		case step.FrameLayout:
+			_, err := k.c.Stdout.Write(f.Data)
+			return 0, err
+		case step.FrameOutput, step.FrameError:
+			to := k.c.Stdout
+			if f.Kind == step.FrameError {
+				to = k.c.Stderr
+			}
+			if k.only >= 0 && int64(f.Task) != k.only {
+				continue
+			}
+			if _, err := to.Write(f.Data); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// sendInput sends standard input to the tasks. Its end is not theirs: others may give
+// them more.
+func (k *controlCall) sendInput(conn io.Writer) {
+	to := uint32(step.AllTasks)
+	if k.only >= 0 {
+		to = uint32(k.only)
+	}
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := k.c.Stdin.Read(buffer)
+		if n > 0 {
+			f := step.Frame{Kind: step.FrameInput, Task: to, Data: buffer[:n]}
+			if _, err := conn.Write(f.Append(nil)); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// isOwnPeer reports whether the process at the other end of a socket has our user.
+func isOwnPeer(conn io.Closer) bool {
+	f, ok := conn.(*os.File)
+	if !ok {
+		return false
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	own := false
+	err = raw.Control(func(fd uintptr) {
+		peer, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = e == nil && int(peer.Uid) == os.Geteuid()
+	})
+	return err == nil && own
+}

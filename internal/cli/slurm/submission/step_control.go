@@ -1,0 +1,159 @@
+package submission
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/slurm/steps"
+	"github.com/roost-batch/roost/internal/cli/terminal"
+	"github.com/roost-batch/roost/internal/slurm/getopt"
+	"github.com/roost-batch/roost/internal/slurm/hostlist"
+	"github.com/roost-batch/roost/internal/wire/scheddapi"
+)
+
+// stepName is a step on a command line: "12.0" or "12_3.0".
+type stepName struct {
+	text string
+	task string // as the schedd knows it: "12[0]" or "12[3]"
+	step string // its number
+}
+
+// parseStepName reads the name of a step that srun has started.
+func parseStepName(text string) (s stepName, ok bool) {
+	job, number, found := strings.Cut(text, ".")
+	if _, err := strconv.ParseUint(number, 10, 32); !found || err != nil {
+		return s, false
+	}
+	s = stepName{text: text, task: job + "[0]", step: number}
+	if array, index, isTask := strings.Cut(job, "_"); isTask {
+		if _, err := hostlist.Expand("[" + index + "]"); err != nil || !isNumber(array) || !isNumber(index) {
+			return s, false
+		}
+		s.task = array + "[" + index + "]"
+		return s, true
+	}
+	return s, isNumber(job)
+}
+
+// control has a step do something, by a command that runs in its job. Nobody but the
+// job's owner and root may run one.
+func (s stepName) control(c *frame.Invocation, input io.Reader, words ...string) error {
+	first := &scheddapi.ShellInput{Task: s.task, Command: append([]string{"roost", steps.ControlCommandName, s.step},
+		words...)}
+	before := c.Stdin
+	c.Stdin = input
+	defer func() { c.Stdin = before }()
+	return terminal.RunRemoteShell(c, first, terminal.LocalTerminal{})
+}
+
+// errNoStep says that there is no such step, or none any more.
+var errNoStep = errors.New("Invalid job id specified")
+
+// act cancels the step, or sends it a signal.
+func (s stepName) act(c *frame.Invocation, req *scheddapi.ActRequest) error {
+	words := []string{"cancel"}
+	if req.GetVerb() == scheddapi.ActRequest_SIGNAL {
+		words = []string{"signal", req.GetSignal()}
+	}
+	before := c.Stderr
+	c.Stderr = io.Discard
+	err := s.control(c, strings.NewReader(""), words...)
+	c.Stderr = before
+	var code frame.ExitError
+	var kind roost.ErrorKind
+	switch {
+	case errors.As(err, &code) && int(code) == steps.StatusNoStep:
+		return errNoStep
+	case errors.As(err, &code):
+		return errors.New("Access/permission denied")
+	case errors.As(err, &kind) && slices.Contains([]roost.ErrorKind{roost.NotFound, roost.Finished, roost.Conflict},
+		kind):
+		return errNoStep
+	}
+	return err
+}
+
+// sattachCommand returns sattach.
+func sattachCommand() *frame.Command {
+	return &frame.Command{
+		Name: "sattach", Group: frame.GroupSlurm, Summary: "show what the tasks of a running step write",
+		Synopsis: "[OPTION…] JOB.STEP", RawArgs: true, MaxOperands: -1, Run: runSattach,
+		Description: "Shows what the tasks of a running step of srun write, from its last lines on, and gives them its " +
+			"standard input, until the step ends. Its exit status is that of the step. Ctrl-C leaves the step running.",
+		Examples: []frame.Example{
+			{Line: "sattach 12.0", Description: "follow the first step of a job"},
+			{Line: "sattach --layout 12.0", Description: "which task is on which machine"},
+		},
+		Flags: []ucli.Flag{
+			textFlag("input-filter", "", "give standard input to this task `N` only"),
+			textFlag("output-filter", "", "show what this task `N` writes only"),
+			textFlag("error-filter", "", "the same; standard output and error are not told apart"),
+			switchFlag("layout", "", "say where the tasks are, and end"),
+			switchFlag("label", "l", "accepted; lines have no number of their task"),
+			switchFlag("quiet", "Q", "accepted"),
+		},
+	}
+}
+
+func runSattach(c *frame.Invocation) error {
+	const required = getopt.Required
+	table := getopt.Table{Options: []getopt.Option{{Name: "input-filter", Argument: required},
+		{Name: "output-filter", Argument: required}, {Name: "error-filter", Argument: required}, {Name: "layout"},
+		{Name: "label", Letter: 'l'}, {Name: "quiet", Letter: 'Q'}, {Name: "verbose", Letter: 'v'},
+		{Name: "pty"}, {Name: "debugger-test"}, {Name: "help", Letter: 'h'}, {Name: "usage", Letter: 'u'},
+		{Name: "version", Letter: 'V'}}}
+	given, operands, err := table.Parse(c.Args)
+	usage := func(text string) error {
+		fmt.Fprintf(c.Stderr, "sattach: error: %s\nUsage: sattach [options] <jobid.stepid>\n", text)
+		return frame.ExitError(1)
+	}
+	has := func(name string) bool { _, ok := getopt.Last(given, name); return ok }
+	switch {
+	case err != nil:
+		fmt.Fprint(c.Stderr, getopt.Message("sattach", err))
+		return frame.ExitError(1)
+	case has("version"):
+		fmt.Fprintln(c.Stdout, slurmVersion)
+		return nil
+	case has("help"), has("usage"):
+		c.PrintHelp(c.Stdout, c.Command)
+		return nil
+	case len(operands) != 1:
+		return usage("too many parameters")
+	}
+	name, ok := parseStepName(operands[0])
+	if !ok {
+		return usage("Failed to parse stepid from command line options")
+	}
+	words := []string{"attach", "-1"}
+	for _, option := range []string{"input-filter", "error-filter", "output-filter"} {
+		text, ok := getopt.Last(given, option)
+		if !ok || strings.EqualFold(text, "all") {
+			continue
+		}
+		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
+			return usage("Invalid --" + option + " specification: " + text)
+		}
+		words[1] = text
+	}
+	if has("layout") {
+		words = []string{"layout"}
+	}
+	err = name.control(c, c.Stdin, words...)
+	var code frame.ExitError
+	var kind roost.ErrorKind
+	if errors.As(err, &code) && int(code) == steps.StatusNoStep || errors.As(err, &kind) &&
+		slices.Contains([]roost.ErrorKind{roost.NotFound, roost.Finished, roost.Conflict}, kind) {
+		fmt.Fprintln(c.Stderr, "sattach: error: Could not get job step info: Job/step already completing or completed")
+		return frame.ExitError(1)
+	}
+	return err
+}
