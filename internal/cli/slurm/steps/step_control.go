@@ -20,6 +20,10 @@ import (
 // its steps.
 const ControlCommandName = "step-control"
 
+// Accepted is what that command writes first once the step has taken the call. The job may
+// end before its exit status comes back.
+const Accepted = "accepted\n"
+
 // StatusNoStep is the exit status of that command where the step is not there.
 const StatusNoStep = 221
 
@@ -122,7 +126,8 @@ func (k *controlCall) signalTask(pid int, refuse func(error) error) error {
 	if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return refuse(err)
 	}
-	return nil
+	_, err := io.WriteString(k.c.Stdout, Accepted)
+	return err
 }
 
 // run makes the call and shows what comes back. It returns the exit status.
@@ -137,6 +142,9 @@ func (k *controlCall) run(socket string) (status int, err error) {
 	}
 	if _, err := conn.Write(k.frame.Append(nil)); err != nil {
 		return 0, steptable.ErrEnded
+	}
+	if _, err := io.WriteString(k.c.Stdout, Accepted); err != nil {
+		return 0, err
 	}
 	if k.frame.Kind == step.FrameAttach {
 		go k.sendInput(conn)

@@ -93,6 +93,9 @@ func runScancel(c *frame.Invocation) error {
 		fmt.Fprint(c.Stderr, "scancel: error: No job identification provided\n")
 		return frame.ExitError(1)
 	}
+	if c.FallbackProgram != "" && slices.ContainsFunc(operands, namesStep) {
+		return c.ExecSibling(c.FallbackProgram) // a step is reached by a stream
+	}
 	operands, isStep := r.actOnSteps(req, operands)
 	if isStep && len(operands) == 0 {
 		return r.end()
@@ -113,6 +116,14 @@ func (r *cancellation) end() error {
 		return frame.ExitError(r.status)
 	}
 	return nil
+}
+
+// namesStep reports whether a word of the command line names a step.
+func namesStep(text string) bool {
+	return slices.ContainsFunc(strings.Fields(strings.ReplaceAll(joinBrackets(text), ",", " ")), func(word string) bool {
+		_, ok := parseStepName(word)
+		return ok
+	})
 }
 
 // actOnSteps does to the steps that are named what is to be done. It returns the names of

@@ -43,19 +43,58 @@ func parseStepName(text string) (s stepName, ok bool) {
 	return s, isNumber(job)
 }
 
+// errNoStep says that there is no such step, or none any more.
+var errNoStep = errors.New("Invalid job id specified")
+
 // control has a step do something, by a command that runs in its job. Nobody but the
-// job's owner and root may run one.
+// job's owner and root may run one. Once the step has taken the call, the end of the job
+// is no error.
 func (s stepName) control(c *frame.Invocation, input io.Reader, words ...string) error {
 	first := &scheddapi.ShellInput{Task: s.task, Command: append([]string{"roost", steps.ControlCommandName, s.step},
 		words...)}
-	before := c.Stdin
-	c.Stdin = input
-	defer func() { c.Stdin = before }()
-	return terminal.RunRemoteShell(c, first, terminal.LocalTerminal{})
+	stdin, stdout := c.Stdin, c.Stdout
+	out := &acceptedWriter{to: stdout}
+	c.Stdin, c.Stdout = input, out
+	err := terminal.RunRemoteShell(c, first, terminal.LocalTerminal{})
+	c.Stdin, c.Stdout = stdin, stdout
+	var code frame.ExitError
+	var kind roost.ErrorKind
+	hasEnded := errors.As(err, &kind) && slices.Contains([]roost.ErrorKind{roost.NotFound, roost.Finished,
+		roost.Conflict}, kind)
+	switch {
+	case hasEnded && out.accepted:
+		return nil
+	case hasEnded, errors.As(err, &code) && int(code) == steps.StatusNoStep:
+		return errNoStep
+	}
+	return err
 }
 
-// errNoStep says that there is no such step, or none any more.
-var errNoStep = errors.New("Invalid job id specified")
+// acceptedWriter takes the word out of an output by which a step says that it has taken a
+// call.
+type acceptedWriter struct {
+	to       io.Writer
+	seen     int // bytes of the word
+	accepted bool
+}
+
+func (w *acceptedWriter) Write(b []byte) (int, error) {
+	rest := b
+	for !w.accepted && len(rest) > 0 {
+		if rest[0] != steps.Accepted[w.seen] {
+			break
+		}
+		rest = rest[1:]
+		w.seen++
+		w.accepted = w.seen == len(steps.Accepted)
+	}
+	if len(rest) > 0 {
+		if _, err := w.to.Write(rest); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
 
 // act cancels the step, or sends it a signal.
 func (s stepName) act(c *frame.Invocation, req *scheddapi.ActRequest) error {
@@ -67,16 +106,8 @@ func (s stepName) act(c *frame.Invocation, req *scheddapi.ActRequest) error {
 	c.Stderr = io.Discard
 	err := s.control(c, strings.NewReader(""), words...)
 	c.Stderr = before
-	var code frame.ExitError
-	var kind roost.ErrorKind
-	switch {
-	case errors.As(err, &code) && int(code) == steps.StatusNoStep:
-		return errNoStep
-	case errors.As(err, &code):
+	if errors.As(err, new(frame.ExitError)) {
 		return errors.New("Access/permission denied")
-	case errors.As(err, &kind) && slices.Contains([]roost.ErrorKind{roost.NotFound, roost.Finished, roost.Conflict},
-		kind):
-		return errNoStep
 	}
 	return err
 }
@@ -148,10 +179,7 @@ func runSattach(c *frame.Invocation) error {
 		words = []string{"layout"}
 	}
 	err = name.control(c, c.Stdin, words...)
-	var code frame.ExitError
-	var kind roost.ErrorKind
-	if errors.As(err, &code) && int(code) == steps.StatusNoStep || errors.As(err, &kind) &&
-		slices.Contains([]roost.ErrorKind{roost.NotFound, roost.Finished, roost.Conflict}, kind) {
+	if errors.Is(err, errNoStep) {
 		fmt.Fprintln(c.Stderr, "sattach: error: Could not get job step info: Job/step already completing or completed")
 		return frame.ExitError(1)
 	}
