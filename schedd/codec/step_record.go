@@ -15,8 +15,8 @@ const (
 	maxStepText = 256
 )
 
-// SanitizeSteps returns those of some steps that can be: bounded in number, each number
-// once, with texts that can be shown and amounts that are not negative.
+// SanitizeSteps returns those of some steps that can be. They are bounded, each number is
+// there once, texts can be shown, and amounts are not negative.
 func SanitizeSteps(all []*wire.StepRecord) (list []*wire.StepRecord) {
 	seen := map[uint32]bool{}
 	for _, s := range all[:min(len(all), MaxSteps)] {
@@ -50,8 +50,8 @@ func queueSteps(all []*wire.StepRecord) *eventlog.Steps {
 	}
 	steps := &eventlog.Steps{}
 	for _, s := range SanitizeSteps(all) {
-		steps.List = append(steps.List, eventlog.Step{Number: s.Number, Name: s.Name, Began: s.Began, Ended: s.Ended, Code: s.Code,
-			Signal: s.Signal, End: s.End, Tasks: s.Tasks, CPUs: s.Cpus, Nodes: s.Nodes, NodeList: s.NodeList,
+		steps.List = append(steps.List, eventlog.Step{Number: s.Number, Name: s.Name, Began: s.Began, Ended: s.Ended,
+			Code: s.Code, Signal: s.Signal, End: s.End, Tasks: s.Tasks, CPUs: s.Cpus, Nodes: s.Nodes, NodeList: s.NodeList,
 			User: s.UserCpu, System: s.SystemCpu, SumRSS: s.SumRss,
 			MaxRSS: eventlog.PeakOfTask{Value: s.MaxRss, Task: s.MaxRssTask, Node: s.MaxRssNode},
 			MinCPU: eventlog.PeakOfTask{Value: s.MinCpu, Task: s.MinCpuTask, Node: s.MinCpuNode}})

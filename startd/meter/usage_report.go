@@ -61,8 +61,8 @@ func (s *Meters) WatchUsage(ctx context.Context, host Host) {
 	}
 }
 
-// reportUsage tells each schedd what has changed of its attempts, or between two reports
-// which steps of them have begun or ended.
+// reportUsage tells each schedd what has changed of its attempts. Between two reports
+// that is which of their steps have begun or ended.
 func (s *Meters) reportUsage(host Host, now time.Time, isReport bool) {
 	reports := map[string]*wire.UsageReport{}
 	for _, t := range s.sortedMeters() {

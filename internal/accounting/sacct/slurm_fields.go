@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SlurmFields are the fields of Slurm's sacct that only rows of steps have a value of, or
-// of which Roost has none. Programs ask for them and expect an empty value.
+// SlurmFields are the fields of Slurm's sacct that only rows of steps have. Of some there
+// is never a value: programs ask for them and take an empty one.
 func SlurmFields() []Field {
 	list := []Field{
 		stepNumber("NTasks", func(u *StepUsage) int64 { return u.Tasks }),
@@ -66,8 +66,8 @@ func SlurmFields() []Field {
 	return list
 }
 
-// SlurmFieldList returns the names of all fields in four columns, as sacct --helpformat of
-// Slurm prints them.
+// SlurmFieldList returns the names of all fields in four columns, as sacct --helpformat
+// of Slurm prints them.
 func SlurmFieldList() string {
 	var names []string
 	for _, f := range slices.Concat(Fields(), SlurmFields()) {

@@ -157,8 +157,7 @@ func (s *Step) ExitCode() (code, signal int) {
 	}
 }
 
-// memory is how much memory its job has for its tasks, in bytes, as far as those are of
-// the job's processors.
+// memory is its share of the job's memory, in bytes, by its share of the processors.
 func (s *Step) memory() int64 {
 	return s.GetRequest().GetMemory() * min(s.CPUs(), s.Job.CPUs()) / s.Job.CPUs()
 }

@@ -156,8 +156,8 @@ func (r *LogReader) add(one Record) {
 	r.changed[at] = true
 }
 
-// Printable returns a text of a record that can be stored and shown: it is short, and has
-// no control characters.
+// Printable returns a text of a record that can be shown: it is short, and has no control
+// characters.
 func Printable(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText]

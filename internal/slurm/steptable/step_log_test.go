@@ -19,8 +19,8 @@ func logFile(t *testing.T) string {
 	return path
 }
 
-// TestLog holds that the last line of a step counts, and that a reader says only once what
-// is new.
+// TestLog holds that the last line of a step counts, and that a reader says only once
+// what is new.
 func TestLog(t *testing.T) {
 	path := logFile(t)
 	r := &LogReader{Path: path}
@@ -84,8 +84,8 @@ func TestHostileLog(t *testing.T) {
 	}
 }
 
-// TestOtherFile holds that a link or a pipe in the place of the log is not followed, and
-// that nobody waits for it.
+// TestOtherFile holds that a link or a pipe in the place of the log is not read. Nobody
+// waits for it either.
 func TestOtherFile(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

@@ -17,8 +17,8 @@ func sstatCommand() *frame.Command {
 		Name: "sstat", Group: frame.GroupSlurm, Summary: "show what running jobs use as Slurm does", RawArgs: true,
 		MaxOperands: -1, Run: runSstat,
 		Synopsis: "-j IDS [-a] [-n] [-p | -P] [-o FIELDS]",
-		Description: "Lists what running jobs have used, in the form of sstat of Slurm. The running steps of a job are " +
-			"measured together. roost top says more.",
+		Description: "Lists what running jobs have used, in the form of sstat of Slurm. The running steps of a job " +
+			"are measured together. roost top says more.",
 		Examples: []frame.Example{
 			{Line: "sstat -j 12", Description: "all that is known of a job"},
 			{Line: "sstat -j 12 -P -o MaxRSS,AveCPU", Description: "for a program"},
@@ -95,8 +95,8 @@ func runSstat(c *frame.Invocation) error {
 	return nil
 }
 
-// stepRows are the running steps of a job that are asked for: those named, all, or else
-// the newest one of srun, and the script where there is none.
+// stepRows are the running steps of a job that are asked for. Where none is named, that
+// is the newest one.
 func stepRows(j *records.Job, wanted []string, all bool) (rows []map[string]string) {
 	steps := slices.DeleteFunc(j.Steps(), func(s *records.Step) bool { return !s.IsRunning() })
 	for i, s := range steps {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"syscall"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
@@ -20,8 +19,8 @@ import (
 // its steps.
 const ControlCommandName = "step-control"
 
-// Accepted is what that command writes first once the step has taken the call. The job may
-// end before its exit status comes back.
+// Accepted is what that command writes first once the step has taken the call. The job
+// may end before its exit status comes back.
 const Accepted = "accepted\n"
 
 // StatusNoStep is the exit status of that command where the step is not there.
@@ -214,7 +213,7 @@ func isOwnPeer(conn io.Closer) bool {
 	}
 	own := false
 	err = raw.Control(func(fd uintptr) {
-		peer, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		peer, e := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 		own = e == nil && int(peer.Uid) == os.Geteuid()
 	})
 	return err == nil && own

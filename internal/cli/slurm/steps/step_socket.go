@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/step"
@@ -38,24 +37,24 @@ func (r *stepRun) listen() {
 		return
 	}
 	defer directory.Close()
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
 	_ = os.Remove(path) // of an earlier attempt of the job
 	before := syscall.Umask(0o077)
 	// its own name may be too long (unix(7))
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", directory.Fd(),
+	err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", directory.Fd(),
 		filepath.Base(path))})
 	syscall.Umask(before)
 	if err == nil {
-		err = unix.Listen(fd, 16)
+		err = syscall.Listen(fd, 16)
 	}
 	if err == nil {
 		err = r.claim.SetSocket(path)
 	}
 	if err != nil {
-		unix.Close(fd)
+		syscall.Close(fd)
 		return
 	}
 	r.listener = &stepListener{fd, path}
@@ -64,26 +63,26 @@ func (r *stepRun) listen() {
 
 func (l *stepListener) close() {
 	_ = os.Remove(l.path)
-	_ = unix.Shutdown(l.fd, unix.SHUT_RDWR) // the goroutine that accepts ends
+	_ = syscall.Shutdown(l.fd, syscall.SHUT_RDWR) // the goroutine that accepts ends
 }
 
 // accept takes in calls until the socket is closed.
 func (r *stepRun) accept() {
 	for {
-		fd, _, err := unix.Accept4(r.listener.fd, unix.SOCK_CLOEXEC)
+		fd, _, err := syscall.Accept4(r.listener.fd, syscall.SOCK_CLOEXEC)
 		switch {
-		case err == unix.EINTR, err == unix.ECONNABORTED:
+		case err == syscall.EINTR, err == syscall.ECONNABORTED:
 			continue
 		case err != nil:
-			unix.Close(r.listener.fd)
+			syscall.Close(r.listener.fd)
 			return
 		}
-		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		peer, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 		if err != nil || int(peer.Uid) != os.Geteuid() {
-			unix.Close(fd)
+			syscall.Close(fd)
 			continue
 		}
-		_ = unix.SetNonblock(fd, true)
+		_ = syscall.SetNonblock(fd, true)
 		go r.readCall(os.NewFile(uintptr(fd), "call"))
 	}
 }
@@ -117,8 +116,8 @@ func (r *stepRun) applyCall(call socketCall) {
 	case f.Kind == step.FrameLayout:
 		answer = step.Frame{Kind: step.FrameLayout, Data: []byte(r.layout())}
 	case f.Kind == step.FrameAttach && r.directStreams().Out != nil:
-		answer = step.Frame{Kind: step.FrameRefuse, Data: []byte("its only task writes to the file of the job itself: " +
-			"read that")}
+		answer = step.Frame{Kind: step.FrameRefuse, Data: []byte("its only task writes to the file of the job " +
+			"itself: read that")}
 	case f.Kind == step.FrameAttach:
 		for _, f := range r.recent {
 			a.send(f)

@@ -120,7 +120,8 @@ func (r *cancellation) end() error {
 
 // namesStep reports whether a word of the command line names a step.
 func namesStep(text string) bool {
-	return slices.ContainsFunc(strings.Fields(strings.ReplaceAll(joinBrackets(text), ",", " ")), func(word string) bool {
+	words := strings.Fields(strings.ReplaceAll(joinBrackets(text), ",", " "))
+	return slices.ContainsFunc(words, func(word string) bool {
 		_, ok := parseStepName(word)
 		return ok
 	})

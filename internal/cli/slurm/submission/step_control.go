@@ -117,8 +117,9 @@ func sattachCommand() *frame.Command {
 	return &frame.Command{
 		Name: "sattach", Group: frame.GroupSlurm, Summary: "show what the tasks of a running step write",
 		Synopsis: "[OPTION…] JOB.STEP", RawArgs: true, MaxOperands: -1, Run: runSattach,
-		Description: "Shows what the tasks of a running step of srun write, from its last lines on, and gives them its " +
-			"standard input, until the step ends. Its exit status is that of the step. Ctrl-C leaves the step running.",
+		Description: "Shows what the tasks of a running step of srun write, from its last lines on, and gives them " +
+			"its standard input, until the step ends. Its exit status is that of the step. Ctrl-C leaves the step " +
+			"running.",
 		Examples: []frame.Example{
 			{Line: "sattach 12.0", Description: "follow the first step of a job"},
 			{Line: "sattach --layout 12.0", Description: "which task is on which machine"},
