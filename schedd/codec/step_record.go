@@ -50,11 +50,13 @@ func queueSteps(all []*wire.StepRecord) *eventlog.Steps {
 	}
 	steps := &eventlog.Steps{}
 	for _, s := range SanitizeSteps(all) {
-		steps.List = append(steps.List, eventlog.Step{Number: s.Number, Name: s.Name, Began: s.Began, Ended: s.Ended,
-			Code: s.Code, Signal: s.Signal, End: s.End, Tasks: s.Tasks, CPUs: s.Cpus, Nodes: s.Nodes, NodeList: s.NodeList,
-			User: s.UserCpu, System: s.SystemCpu, SumRSS: s.SumRss,
+		steps.List = append(steps.List, eventlog.Step{
+			Number: s.Number, Name: s.Name, Began: s.Began, Ended: s.Ended, Code: s.Code, Signal: s.Signal, End: s.End,
+			Tasks: s.Tasks, CPUs: s.Cpus, Nodes: s.Nodes, NodeList: s.NodeList, User: s.UserCpu, System: s.SystemCpu,
+			SumRSS: s.SumRss,
 			MaxRSS: eventlog.PeakOfTask{Value: s.MaxRss, Task: s.MaxRssTask, Node: s.MaxRssNode},
-			MinCPU: eventlog.PeakOfTask{Value: s.MinCpu, Task: s.MinCpuTask, Node: s.MinCpuNode}})
+			MinCPU: eventlog.PeakOfTask{Value: s.MinCpu, Task: s.MinCpuTask, Node: s.MinCpuNode},
+		})
 	}
 	return steps
 }

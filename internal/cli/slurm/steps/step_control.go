@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"syscall"
 
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/slurm/step"

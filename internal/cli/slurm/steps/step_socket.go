@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-
 	"github.com/roost-batch/roost/internal/slurm/hostlist"
 	"github.com/roost-batch/roost/internal/slurm/step"
 	"github.com/roost-batch/roost/internal/slurm/steptable"
