@@ -30,7 +30,7 @@ func TestReportsTakeTurns(t *testing.T) {
 	}
 	seen := 0
 	for range 2 {
-		s.reportUsage(host, time.Now())
+		s.reportUsage(host, time.Now(), true)
 		n := len(host.reports[0].GetAttempts())
 		if n > maxReported {
 			t.Errorf("a report of %d", n)
@@ -40,7 +40,7 @@ func TestReportsTakeTurns(t *testing.T) {
 	if seen != maxReported+10 {
 		t.Errorf("%d were told of", seen)
 	}
-	if s.reportUsage(host, time.Now()); len(host.reports) != 0 {
+	if s.reportUsage(host, time.Now(), true); len(host.reports) != 0 {
 		t.Error("nothing has changed, and that was told")
 	}
 }

@@ -108,7 +108,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	m := &attemptMeter{Attempt: Attempt{Schedd: "s", Claim: slot.ClaimID(1)}, last: c.now, windows: c.usageWindows}
 	s.add(m)
 	for _, want := range []int{0, len(c.ended), 0} {
-		s.reportUsage(host, time.Now())
+		s.reportUsage(host, time.Now(), true)
 		got := 0
 		for _, r := range host.reports {
 			for _, a := range r.GetAttempts() {
