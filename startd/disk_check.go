@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/meter"
 )
 
 // What the disk with this machine's claims has to have left for a claim to be given: what
@@ -27,6 +28,9 @@ func checkDiskSpace(dir string) error {
 	if free := roost.Bytes(fs.Bfree) * roost.Bytes(fs.Bsize); free < minDiskSpace {
 		return fmt.Errorf("%w: the disk of this machine is full: %v are left on that of %s, and %v are needed",
 			roost.Exhausted, free, dir, roost.Bytes(minDiskSpace))
+	}
+	if short := meter.DiskShortage(dir); short != "" {
+		return fmt.Errorf("%w: the disk of this machine is nearly full: of that of %s %s", roost.Exhausted, dir, short)
 	}
 	if fs.Files > 0 && fs.Ffree < minFreeInodes {
 		return fmt.Errorf("%w: the disk of this machine is full: that of %s has room for %d more files",

@@ -65,3 +65,42 @@ func TestTaskThatAsksForNoDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestFullDiskOrder: when the disk runs full, the task leaves that holds most beyond its
+// request, and production stays. The machine gives no claims until there is room again.
+func TestFullDiskOrder(t *testing.T) {
+	t.Parallel()
+	p := newTestStartdWith(t, func(p *testStartd) {
+		own := &p.node.Startds[0]
+		own.Dir = damage.SmallDisk(t, "", 64<<20, 0o755)
+		own.Resources.Disk = 0
+		own.Limits = config.LimitSettings{Enforce: config.EnforceAuto, Sandbox: config.EnforceAuto,
+			TaskDisk: 60 * roost.MiB}
+	})
+	s := p.connect("host1", 1)
+	prod := s.requestClaim(claimRequest("production", 64)).GetClaim()
+	batch := s.requestClaim(claimRequest("batch", 64)).GetClaim()
+	fill := func(claim uint64, size string) *wire.AttemptRef {
+		program := s.shell("head -c " + size + " /dev/zero >big; exec sleep 1000")
+		program.Scratch = true
+		a := s.activate(claim, program, false)
+		s.awaitStarted(a)
+		return a
+	}
+	a := fill(prod, "35M")
+	b := fill(batch, "27M")
+	x := s.awaitOnlyExit(b)
+	if got := x.GetStatus(); got.GetCause() != wire.Cause_CAUSE_VACATED ||
+		!strings.Contains(got.GetReason(), "the disk of its machine is nearly full (") ||
+		!strings.Contains(got.GetReason(), "and asked for none; ask for it with disk") {
+		t.Errorf("got %v", got)
+	}
+	s.acknowledge(b)
+	if lost := s.nextMessage("the loss of its claim").GetLost(); lost.GetClaim() != batch {
+		t.Errorf("got %v", lost)
+	}
+	s.vacate(a, true)
+	if x := s.awaitOnlyExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_REMOVED {
+		t.Errorf("production did not stay: %s", exitText(x))
+	}
+}

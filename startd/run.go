@@ -314,7 +314,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	running.Go(func() { l.run(ctx); stopProbing(); server.Stop() })
 	running.Go(func() { m.watchPilot(ctx, cancel) })
 	running.Go(func() { m.meters.WatchUsage(ctx, m) })
-	running.Go(func() { m.meters.WatchDisks(ctx) })
+	running.Go(func() { m.meters.WatchDisks(ctx, m) })
 	running.Go(func() { m.meters.WatchOutput(ctx) })
 	running.Go(func() { m.meters.WatchLimits(ctx) })
 	broken := make(chan error, len(listeners))

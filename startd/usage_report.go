@@ -1,6 +1,8 @@
 package startd
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
@@ -18,6 +20,18 @@ func (m *startdHost) OnUsageSample(s meter.Sample) { m.postEvent(s) }
 
 // OnCPUTime implements meter.Host.
 func (m *startdHost) OnCPUTime(seconds float64) { m.stats.addCPUTime(time.Now(), seconds) }
+
+// OnDiskFull implements meter.DiskHost.
+func (m *startdHost) OnDiskFull(f meter.DiskFull) { m.postEvent(f) }
+
+// endForDisk ends claims whose tasks have to leave because of the disk. They are ended at
+// once: an image would need room that there is not.
+func endForDisk(l *machineLoop, f meter.DiskFull) {
+	for _, id := range slices.Sorted(maps.Keys(f.Claims)) {
+		l.host.log.Warn("a task leaves because of the disk", "claim", id, "reason", f.Claims[id])
+		l.table.EndClaim(id, true, f.Claims[id])
+	}
+}
 
 // OnUsageReport implements meter.Host.
 func (m *startdHost) OnUsageReport(schedd string, report *wire.UsageReport) {

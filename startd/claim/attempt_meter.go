@@ -14,7 +14,7 @@ func (h *Runner) measureFrom(a *Attempt, from meter.Baseline) {
 	m := meter.Attempt{
 		ID: a.id, Schedd: h.file.Schedd, Claim: h.id, Group: h.group, Baseline: from, Limits: a.record.Bounds,
 		Credential: h.cred, Scratch: a.record.Scratch, Temp: a.record.Base, IO: a.record.IO,
-		Disk: h.file.Resources.Disk, Logs: h.logBounds(a),
+		Disk: h.file.Resources.Disk, Band: h.file.About.Band, Logs: h.logBounds(a),
 		GPU: func() (busy float64, memory, peak roost.Bytes) { return h.machine.gpus.AttemptUsage(h.id) },
 		End: func(cause wire.Cause, reason string) {
 			h.queue.Put(VacateCmd{ID: a.id, Cause: cause, Reason: reason})

@@ -29,6 +29,11 @@ func TestLimitsOfClaim(t *testing.T) {
 	if got = limitsOf(file, own); got.Quota != 2500 {
 		t.Errorf("with a hard limit: got %+v", got)
 	}
+	own.Limits.CPU, file.About.NoCPUSlack, file.Slack = false, true, 512*roost.MiB
+	if got = limitsOf(file, own); got.Quota != 2500 || got.Memory != 3*roost.GiB/2 ||
+		got.SoftMemory != roost.GiB {
+		t.Errorf("without slack of CPU time, and with that of memory: got %+v", got)
+	}
 	reclaimed := File{Placed: &gpu.SavedPlacement{Reclaimed: true}, Resources: roost.Resources{CPU: 4000}}
 	if got := limitsOf(reclaimed, &config.StartdSettings{}).Weight; got != 4*reclaimedWeight {
 		t.Errorf("4 cores in reclaimed room weigh %d", got)

@@ -65,8 +65,9 @@ func DiskLimitsOf(set config.LimitSettings, dir string, disk roost.Bytes) DiskLi
 
 // WatchDisks ends attempts that have too much on disk, until ctx ends. It measures one
 // after the other: that is what the disk has to do beside their work. Between two
-// measurements a task may write more than it may have.
-func (s *Meters) WatchDisks(ctx context.Context) {
+// measurements a task may write more than it may have. When the disk fills all are
+// measured, and some leave before it is full.
+func (s *Meters) WatchDisks(ctx context.Context, host DiskHost) {
 	tick := time.NewTicker(outputCheckInterval)
 	defer tick.Stop()
 	room := freeSpace(s.opt.Dir)
@@ -77,7 +78,7 @@ func (s *Meters) WatchDisks(ctx context.Context) {
 		case <-tick.C:
 		}
 		now, free := time.Now(), freeSpace(s.opt.Dir)
-		hurry := free < room/2
+		hurry := free < room/2 || DiskShortage(s.opt.Dir) != ""
 		if hurry || free > room {
 			room = free
 		}
@@ -88,6 +89,9 @@ func (s *Meters) WatchDisks(ctx context.Context) {
 			if !s.checkOutput(t) && (hurry || !now.Before(t.measureAt)) {
 				s.checkDisk(ctx, t)
 			}
+		}
+		if DiskShortage(s.opt.Dir) != "" {
+			s.relieveDisk(host)
 		}
 	}
 }
@@ -153,6 +157,7 @@ func (s *Meters) checkDisk(ctx context.Context, t *attemptMeter) {
 	if t.last != nil {
 		t.last.Disk = int64(used)
 	}
+	t.files = int64(found.Files)
 	t.measureAt = time.Now().Add(max(diskCheckInterval, diskMeasureShare*time.Since(began)))
 	t.mu.Unlock()
 	limit := cmp.Or(t.Disk, s.opt.Disks.Disk)

@@ -52,6 +52,7 @@ type Attempt struct {
 	Temp       string      // its private /tmp, with the scratch directory in it; empty: it has none
 	IO         string      // directory of its captured streams
 	Disk       roost.Bytes // that it asked for; 0: none
+	Band       roost.PriorityBand
 	// how much captured output of a service stays here; zero: it ends at the limit
 	Logs outputfile.Bounds
 
@@ -80,6 +81,7 @@ type attemptMeter struct {
 	resendSteps   bool // the schedd may know none of them any more
 	checkpoints   slot.CheckpointInfo
 	diskExceeded  bool      // it was told to go because of its disk
+	files         int64     // in its directories, as measured last
 	measureAt     time.Time // when its directories are measured next; only who measures uses it
 	limitExceeded bool      // or because of one of its bounds
 	windows       usageWindows
