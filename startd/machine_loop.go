@@ -237,8 +237,6 @@ func (l *machineLoop) handleEvent(update any) {
 		l.sendTo(n.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Health{Health: n.Health}})
 	case meter.Sample:
 		l.table.AddUsageSamples(boottime.Now(), n.Usage, n.Pressure)
-	case meter.DiskFull:
-		endForDisk(l, n)
 	case claim.SpareReadyEvent:
 		l.spares.onReady(n.Spare)
 	case claim.SpareFailedEvent:

@@ -22,7 +22,9 @@ func (m *startdHost) OnUsageSample(s meter.Sample) { m.postEvent(s) }
 func (m *startdHost) OnCPUTime(seconds float64) { m.stats.addCPUTime(time.Now(), seconds) }
 
 // OnDiskFull implements meter.DiskHost.
-func (m *startdHost) OnDiskFull(f meter.DiskFull) { m.postEvent(f) }
+func (m *startdHost) OnDiskFull(f meter.DiskFull) {
+	m.postEvent(loopQuery{func(l *machineLoop) { endForDisk(l, f) }, make(chan struct{})})
+}
 
 // endForDisk ends claims whose tasks have to leave because of the disk. They are ended at
 // once: an image would need room that there is not.

@@ -25,8 +25,8 @@ type DiskHost interface {
 	OnDiskFull(DiskFull)
 }
 
-// DiskFull says which claims have to leave because the file system of their tasks is
-// nearly full, and the reason for each.
+// DiskFull says which claims have to leave because the disk is nearly full. Claims has
+// the reason for each.
 type DiskFull struct{ Claims map[slot.ClaimID]string }
 
 // fileSystemState is how full a file system is. Files are 0 where it makes inodes as they

@@ -26,8 +26,8 @@ func TestSelectDiskVictims(t *testing.T) {
 		want []uint64
 	}{
 		{"nothing is short", 0, []diskHolder{holder(1, roost.BatchBand, 10, 0)}, nil},
-		{"most over its request", 20, []diskHolder{holder(1, roost.BatchBand, 90, 80), holder(2, roost.BatchBand, 30, 0),
-			holder(3, roost.ProductionBand, 99, 0)}, []uint64{2}},
+		{"most over its request", 20, []diskHolder{holder(1, roost.BatchBand, 90, 80),
+			holder(2, roost.BatchBand, 30, 0), holder(3, roost.ProductionBand, 99, 0)}, []uint64{2}},
 		{"then the lower band", 20, []diskHolder{holder(1, roost.BatchBand, 30, 50), holder(2, roost.FreeBand, 30, 50)},
 			[]uint64{2}},
 		{"then the youngest", 20, []diskHolder{holder(1, roost.BatchBand, 30, 50), holder(2, roost.BatchBand, 30, 50)},
