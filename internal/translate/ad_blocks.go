@@ -299,6 +299,8 @@ var overrideQuantities = []overrideQuantity{
 	{"disk", roost.AttrRequestDisk, quotedBytes, "0"},
 	{"gpus", roost.AttrRequestGpus, func(v string) string { return v }, "0"},
 	{"gpu_memory", roost.AttrRequestGpuMem, quotedBytes, "0"},
+	{"disk_io", roost.AttrRequestDiskIO, quotedRate, "0"},
+	{"network", roost.AttrRequestNet, quotedRate, "0"},
 	{"processes", roost.AttrProcesses, func(v string) string { return v }, ""},
 	{"walltime", roost.AttrWalltime, func(v string) string {
 		f, _ := strconv.ParseFloat(v, 64)
@@ -306,6 +308,11 @@ var overrideQuantities = []overrideQuantity{
 	}, "0"},
 	{"requirements", roost.AttrRequirements, quotedText, "true"},
 	{"rank", roost.AttrRank, quotedText, "0"},
+}
+
+func quotedRate(v string) string {
+	n, _ := strconv.ParseInt(v, 10, 64)
+	return quotedText(exactSize(n, 1) + "/s")
 }
 
 func quotedBytes(v string) string {

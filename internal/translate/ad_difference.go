@@ -114,7 +114,7 @@ func defaultOverride(name string) string {
 	switch name {
 	case roost.AttrRequirements:
 		return "true"
-	case roost.AttrRank, roost.AttrRequestGpuMem:
+	case roost.AttrRank, roost.AttrRequestGpuMem, roost.AttrRequestDiskIO, roost.AttrRequestNet:
 		return "0"
 	}
 	return ""
@@ -125,7 +125,7 @@ func overrideUnit(name string) roost.Bytes {
 	switch name {
 	case roost.AttrRequestMemory, roost.AttrRequestGpuMem:
 		return roost.MiB
-	case roost.AttrRequestDisk:
+	case roost.AttrRequestDisk, roost.AttrRequestDiskIO, roost.AttrRequestNet:
 		return roost.KiB
 	}
 	return 0

@@ -171,6 +171,9 @@ func TestIndexedJob(t *testing.T) {
 	for _, text := range []string{
 		"job \"a\" {\n  indexes = \"2-8:3\"\n  command = [\"echo\", each.value, \"${each.value * 2}\"]\n}\n",
 		"job \"b\" {\n  script = \"printf 'a\\\\r\\\\n'\\r\\n\\u0001 END\"\n}\n",
+		"job \"d\" {\n  command = [\"a\"]\n  count = 3\n  cpus = 4\n  cores = \"whole\"\n  threads_per_core = 1\n" +
+			"  numa = \"one\"\n  cpu_slack = false\n  memory_slack = true\n  disk_io = \"50MB/s\"\n" +
+			"  network = \"100Mbit/s\"\n  override {\n    tasks = [1]\n    disk_io = \"7KiB/s\"\n  }\n}\n",
 		"job \"c\" {\n  script = <<-E\n    echo END\n      $${HOME} $HOME %%{x}\n    END\n    E\n  count = 3\n}\n",
 	} {
 		jobs, err := readJobs(text)

@@ -206,6 +206,12 @@ func (w *adWriter) writeResources() {
 			w.job.setText(s.name, exactSize(n, s.unit))
 		}
 	}
+	for _, s := range []struct{ name, attribute string }{{"disk_io", roost.AttrRequestDiskIO},
+		{"network", roost.AttrRequestNet}} {
+		if n, ok := w.number(s.attribute); ok && n != 0 {
+			w.job.setText(s.name, exactSize(n, roost.KiB)+"/s")
+		}
+	}
 	for _, s := range []struct{ name, attribute string }{{"walltime", roost.AttrWalltime},
 		{"cpu_time", roost.AttrCPUTime}, {"process_cpu_time", roost.AttrProcessCPU}} {
 		if n, ok := w.number(s.attribute); ok && n != 0 {
@@ -246,6 +252,7 @@ func (w *adWriter) writeSettings() {
 	for _, s := range []struct{ name, attribute string }{{"apart", roost.AttrScatter},
 		{"exclusive", roost.AttrExclusive},
 		{"hold", roost.AttrHoldOnSubmit}, {"cell_queue", roost.AttrCellQueue}, {"flock", "Flock"},
+		{"cpu_slack", roost.AttrCPUSlack}, {"memory_slack", roost.AttrMemorySlack},
 		{"rerunnable", roost.AttrRerunnable}, {"image_writable", roost.AttrContainerWritable},
 		{"image_entrypoint", roost.AttrUseEntrypoint}} {
 		w.writeTruth(s.name, s.attribute)
@@ -255,6 +262,15 @@ func (w *adWriter) writeSettings() {
 		if list, ok := w.list(s.attribute); ok {
 			w.job.setSource(s.name, textListSource(list))
 		}
+	}
+	if whole, _ := w.truth(roost.AttrWholeCores); whole {
+		w.job.setText("cores", "whole")
+	}
+	if n, ok := w.number(roost.AttrCoreThreads); ok {
+		w.job.setSource("threads_per_core", strconv.FormatInt(n, 10))
+	}
+	if one, _ := w.truth(roost.AttrOneNumaNode); one {
+		w.job.setText("numa", "one")
 	}
 	set, isInside := w.text(roost.AttrInAlloc)
 	place, _ := w.text(roost.AttrAllocPlace)

@@ -60,8 +60,8 @@ func storeFiles(dir string) (files []string, err error) {
 	return files, err
 }
 
-// prepareCopyBack refuses a directory with a store, and removes what a copy has left that
-// did not come to its end.
+// prepareCopyBack refuses a directory with a store. It removes what an earlier copy has
+// left that did not come to its end.
 func prepareCopyBack(dir, unfinished string) error {
 	files, err := storeFiles(dir)
 	if err != nil {

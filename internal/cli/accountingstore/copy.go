@@ -22,18 +22,21 @@ func Command() *frame.Command {
 		Run: func(c *frame.Invocation) error { return c.RunSubcommand(branches()) },
 		Description: "Copies the accountant's store from the SQLite files in its directory into the PostgreSQL " +
 			"database that the node file names, while the accountant is stopped. Each row is read back and " +
-			"compared. All of it is one transaction: after an error the database is as empty as before.",
+			"compared. All of it is one transaction: after an error the database is as empty as before. " +
+			"With --back it copies the database into files of a directory that has none.",
 		Examples: []frame.Example{
 			{Line: "roost accounting copy", Description: "to the database of the accountant's block of the node file"},
 			{Line: "roost accounting copy --json", Description: "with the digest of each month, for programs"},
+			{Line: "roost accounting copy --back", Description: "from the database into files of the accountant's directory"},
 		},
-		Flags: []ucli.Flag{nodeaccess.ConfigFlag(), frame.JSONFlag()},
+		Flags: []ucli.Flag{nodeaccess.ConfigFlag(), frame.JSONFlag(), &ucli.BoolFlag{Name: "back",
+			Usage: "copy the database into SQLite files instead"}},
 	}
 }
 
 func branches() []frame.Subcommand {
-	return []frame.Subcommand{{Name: "copy", Summary: "copy SQLite files into a PostgreSQL database",
-		Flags: []string{"config"}, Run: copyStore}}
+	return []frame.Subcommand{{Name: "copy", Summary: "copy SQLite files into a PostgreSQL database, or back",
+		Flags: []string{"config", "back"}, Run: copyStore}}
 }
 
 // part is a part of the store in the document of the command.
@@ -56,8 +59,11 @@ func copyStore(c *frame.Invocation, args []string) error {
 			"node %s: its node file has no accountant block that names a database", n.Name),
 			"add database = \"postgres://roost@HOST/DATABASE\" to the accountant block; see roost-node(5)")
 	}
-	parts := []part{}
-	err = store.Copy(c.Context, store.Options{Directory: a.Dir, Postgres: a.Database}, func(p store.CopiedPart) {
+	parts, copyParts := []part{}, store.Copy
+	if c.Flag("back") {
+		copyParts = store.CopyBack
+	}
+	err = copyParts(c.Context, store.Options{Directory: a.Dir, Postgres: a.Database}, func(p store.CopiedPart) {
 		one := part{CopiedPart: p}
 		if p.Month != 0 {
 			one.Month = p.Month.String()
@@ -75,6 +81,11 @@ func copyStore(c *frame.Invocation, args []string) error {
 	}
 	if c.WantsJSON() {
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"parts": parts})
+	}
+	if c.Flag("back") {
+		fmt.Fprintf(c.Stdout, "copied to files in %s; remove database from the node file for the accountant to use them; "+
+			"the database is as before\n", a.Dir)
+		return nil
 	}
 	fmt.Fprintf(c.Stdout, "copied to the database of the node file; the files in %s are as before\n", a.Dir)
 	return nil
