@@ -27,7 +27,7 @@ func Command() *frame.Command {
 		Examples: []frame.Example{
 			{Line: "roost accounting copy", Description: "to the database of the accountant's block of the node file"},
 			{Line: "roost accounting copy --json", Description: "with the digest of each month, for programs"},
-			{Line: "roost accounting copy --back", Description: "from the database into files of the accountant's directory"},
+			{Line: "roost accounting copy --back", Description: "from the database into the accountant's directory"},
 		},
 		Flags: []ucli.Flag{nodeaccess.ConfigFlag(), frame.JSONFlag(), &ucli.BoolFlag{Name: "back",
 			Usage: "copy the database into SQLite files instead"}},
@@ -83,8 +83,8 @@ func copyStore(c *frame.Invocation, args []string) error {
 		return frame.PrintJSON(c.Stdout, frame.JSONDocument{"parts": parts})
 	}
 	if c.Flag("back") {
-		fmt.Fprintf(c.Stdout, "copied to files in %s; remove database from the node file for the accountant to use them; "+
-			"the database is as before\n", a.Dir)
+		fmt.Fprintf(c.Stdout, "copied to files in %s; remove database from the node file for the accountant to use "+
+			"them; the database is as before\n", a.Dir)
 		return nil
 	}
 	fmt.Fprintf(c.Stdout, "copied to the database of the node file; the files in %s are as before\n", a.Dir)
