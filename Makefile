@@ -114,7 +114,7 @@ install: build ## copy programs, manual, completions, units and samples below $(
 # scripts/package.sh says what it needs and what can be set.
 PACKAGE = PBS='$(PBS)' PBS_LOCAL='$(PBS_LOCAL)' SLURM='$(SLURM)' SLURM_LOCAL='$(SLURM_LOCAL)' scripts/package.sh
 
-.PHONY: deb rpm tar packages
+.PHONY: deb rpm tar image packages
 deb: ## build Debian packages into build/dist/, for GOARCH
 	@scripts/setup.sh go pam
 	@$(PACKAGE) deb
@@ -124,6 +124,9 @@ rpm: ## build RPM packages into build/dist/, for GOARCH
 tar: ## build an archive of programs, manual and samples into build/dist/, for GOARCH
 	@scripts/setup.sh go pam
 	@$(PACKAGE) tar
+image: ## build a container image of a central manager into build/dist/, an OCI layout, for GOARCH
+	@scripts/setup.sh go
+	@$(PACKAGE) image
 packages: ## build all of these, with checksums and a list of the modules in them
 	@scripts/setup.sh go pam
 	@$(PACKAGE) deb rpm tar

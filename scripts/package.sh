@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds packages into build/dist/. Called by make, which sets PBS, PBS_LOCAL, SLURM and
-# SLURM_LOCAL. Arguments: deb, rpm, tar. The same commit gives the same bytes.
+# SLURM_LOCAL. Arguments: deb, rpm, tar, image. The same commit gives the same bytes.
 #
 # GOARCH chooses the processor. PACKAGE_VERSION and SOURCE_DATE_EPOCH replace what the
-# commit says. scripts/package/ has the description and the scripts of each package.
+# commit says. DEB_COMPRESSION=none saves time in tests. scripts/package/ has the
+# description and the scripts of each package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022
@@ -13,9 +14,19 @@ GO=${GO:-go}
 nfpm_version=v2.45.2
 arch=${GOARCH:-$($GO env GOARCH)}
 work=build/package/$arch
+compression=${DEB_COMPRESSION:-gzip}
 dist=${DIST:-build/dist}
 maintainer='Roost <roost-batch@users.noreply.github.com>'
-packages=(roost roost-node roost-desktop roost-web roost-accountant roost-sim roost-pbs roost-slurm roost-condor)
+packages=(roost roost-node roost-desktop roost-web roost-accountant roost-sim roost-pbs roost-slurm roost-condor
+	roost-drmaa roost-drmaa-dev python3-roost)
+
+# What Debian calls the processor, in names of directories and compilers.
+case $arch in
+amd64) triplet=x86_64-linux-gnu ;;
+arm64) triplet=aarch64-linux-gnu ;;
+riscv64) triplet=riscv64-linux-gnu ;;
+*) triplet=$arch-linux-gnu ;;
+esac
 
 in_git() { git rev-parse --git-dir >/dev/null 2>&1; }
 
@@ -50,23 +61,19 @@ get_nfpm() {
 
 # A C compiler for the processor gives GPUs, and users of directories that NSS alone knows.
 set_compiler() {
-	local triple
 	CGO=1
+	CC=${CC:-$(env -u GOARCH $GO env CC)}
+	export CC
 	if [ "$arch" = "$(env -u GOARCH $GO env GOHOSTARCH)" ]; then
-		command -v "$($GO env CC)" >/dev/null || CGO=0
+		command -v "$CC" >/dev/null || CGO=0
 		return
 	fi
-	case $arch in
-	amd64) triple=x86_64-linux-gnu ;;
-	arm64) triple=aarch64-linux-gnu ;;
-	riscv64) triple=riscv64-linux-gnu ;;
-	*) triple=$arch-linux-gnu ;;
-	esac
-	if command -v "$triple-gcc" >/dev/null; then
-		export CC=$triple-gcc
+	if command -v "$triplet-gcc" >/dev/null; then
+		CC=$triplet-gcc
 	else
 		CGO=0
-		echo "package: without $triple-gcc the daemons for $arch know no GPUs, and no users that only NSS knows" >&2
+		echo "package: without $triplet-gcc the daemons for $arch know no GPUs, and no users that only NSS knows;" \
+			"roost-pam and roost-drmaa are not built" >&2
 	fi
 }
 
@@ -81,9 +88,13 @@ build_programs() {
 	}
 	compile 0 ./cmd/roost ./cmd/roost-q ./cmd/roost-sim ./cmd/roost-accountant ./cmd/roost-starter ./cmd/roost-ranks
 	compile "$CGO" ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web
-	rm -f "$bin/roost-pam"
-	if [ "$CGO" = 1 ] && [ -e /usr/include/security/pam_appl.h ]; then
+	rm -f "$bin"/roost-pam "$bin"/libdrmaa.so*
+	[ "$CGO" = 1 ] || return 0
+	LDFLAGS=-s scripts/drmaa.sh "$bin"
+	if [ -e /usr/include/security/pam_appl.h ] && [ -e "$("$CC" -print-file-name=libpam.so)" ]; then
 		compile 1 -tags "pam,$LEAN" ./cmd/roost-pam
+	else
+		echo "package: without libpam and its headers for $arch the schedd checks no passwords (libpam0g-dev)" >&2
 	fi
 }
 
@@ -99,22 +110,22 @@ unit() {
 	sed -i 's|/usr/local/bin|/usr/bin|g' "$work/tree/$2/usr/lib/systemd/system/$(basename "$1")"
 }
 
-# package_of PAGE says which package has a page of the manual.
-package_of() {
-	case " $SLURM $SLURM_LOCAL " in *" ${1%.*} "*) echo roost-slurm && return ;; esac
+# choose_package PAGE sets p to the package that has a page of the manual.
+choose_package() {
+	p=
+	case " $SLURM $SLURM_LOCAL " in *" ${1%.*} "*) p=roost-slurm ;; esac
 	case " $PBS $PBS_LOCAL " in
-	*" ${1%.*} "*)
-		case $1 in condor_*) echo roost-condor ;; *) echo roost-pbs ;; esac
-		return
-		;;
+	*" ${1%.*} "*) case $1 in condor_*) p=roost-condor ;; *) p=roost-pbs ;; esac ;;
 	esac
+	[ -z "$p" ] || return 0
 	case $1 in
-	roost-accountant.8 | roost-accounting.1) echo roost-accountant ;;
-	roost-sim.1) echo roost-sim ;;
-	roost-web.8) echo roost-web ;;
-	roost-guard.8 | roost-session-agent.1) echo roost-desktop ;;
-	*.8) echo roost-node ;;
-	*) echo roost ;;
+	roost-accountant.8 | roost-accounting.1) p=roost-accountant ;;
+	roost-sim.1) p=roost-sim ;;
+	roost-web.8) p=roost-web ;;
+	roost-guard.8 | roost-session-agent.1) p=roost-desktop ;;
+	roost-drmaa.7) p=roost-drmaa-dev ;;
+	*.8) p=roost-node ;;
+	*) p=roost ;;
 	esac
 }
 
@@ -134,11 +145,11 @@ fill_trees() {
 	for q in $SLURM; do link "$q" roost-slurm roost; done
 	for q in $SLURM_LOCAL; do link "$q" roost-slurm roost-q; done
 	for page in man/*.[1-8]; do
-		q=$(basename "$page")
-		p=$(package_of "$q")
+		q=${page##*/}
+		choose_package "$q"
 		put 644 "$page" "$p" "usr/share/man/man${q##*.}/$q"
-		gzip -9nf "$work/tree/$p/usr/share/man/man${q##*.}/$q"
 	done
+	find "$work"/tree/*/usr/share/man -type f -exec gzip -9nf {} +
 	put 644 etc/completion/roost.bash roost usr/share/bash-completion/completions/roost
 	put 644 etc/completion/roost.zsh roost usr/share/zsh/vendor-completions/_roost
 	put 644 etc/completion/roost.fish roost usr/share/fish/vendor_completions.d/roost.fish
@@ -169,7 +180,36 @@ fill_trees() {
 		python3 scripts/wheel.py "$work/tree/roost/usr/share/roost" >/dev/null
 		chmod 644 "$work"/tree/roost/usr/share/roost/*.whl
 	fi
+	fill_drmaa
+	fill_python
 	for p in "${packages[@]}"; do fill_doc "$p"; done
+}
+
+# fill_drmaa fills the packages of the C library. Without a C compiler there are none.
+fill_drmaa() {
+	if [ ! -e "$work/bin/libdrmaa.so.1" ]; then
+		rm -rf "$work/tree/roost-drmaa-dev"
+		packages=($(printf '%s\n' "${packages[@]}" | grep -v '^roost-drmaa'))
+		return
+	fi
+	put 644 "$work/bin/libdrmaa.so.1" roost-drmaa "usr/lib/$triplet/libdrmaa.so.1"
+	put 644 internal/drmaa/drmaa.h roost-drmaa-dev usr/include/drmaa.h
+	mkdir -p "$work/tree/roost-drmaa-dev/usr/lib/$triplet"
+	ln -sfn libdrmaa.so.1 "$work/tree/roost-drmaa-dev/usr/lib/$triplet/libdrmaa.so"
+}
+
+# fill_python unpacks the wheel to where Debian's Python finds it. RPM systems have no
+# place that is the same for all versions of Python: the wheel is in the package roost.
+fill_python() {
+	local wheel
+	wheel=$(compgen -G "$work/tree/roost/usr/share/roost/*.whl") || true
+	if [ -z "$wheel" ]; then
+		packages=($(printf '%s\n' "${packages[@]}" | grep -v '^python3-roost$'))
+		return
+	fi
+	mkdir -p "$work/tree/python3-roost/usr/lib/python3/dist-packages"
+	python3 -m zipfile -e "$wheel" "$work/tree/python3-roost/usr/lib/python3/dist-packages"
+	chmod -R u=rwX,go=rX "$work/tree/python3-roost"
 }
 
 # fill_doc PACKAGE adds what each package says of itself.
@@ -194,22 +234,23 @@ fill_doc() {
 # libc_needed PACKAGE says which version of the C library the programs of a package need.
 libc_needed() {
 	local f
-	for f in "$work/tree/$1"/usr/lib/roost/*; do
+	for f in "$work/tree/$1"/usr/lib/roost/* "$work/tree/$1"/usr/lib/*-linux-gnu/*.so.*; do
 		[ ! -e "$f" ] || readelf -W --dyn-syms "$f" 2>/dev/null
 	done | grep -o 'GLIBC_[0-9.]*' | cut -d_ -f2 | sort -V | tail -1 || true
 }
 
 # description PACKAGE FORMAT writes the configuration of nfpm.
 description() {
-	local libc needs= path
+	local libc needs= path machine=$arch
+	[ "$1" != python3-roost ] || machine=all
 	libc=$(libc_needed "$1")
 	[ -z "$libc" ] || case $2 in
 	deb) needs="libc6 (>= $libc)" ;;
 	rpm) needs="libc.so.6(GLIBC_$libc)(64bit)" ;;
 	esac
-	sed -e "s|@VERSION@|$VERSION|g" -e "s|@LIBC@|$needs|g" -e '/^ *- *$/d' "scripts/package/$1.yaml"
+	sed -e "s|@VERSION@|$VERSION|g" -e "s|@LIBC@|$needs|g" -e "s|@COMPRESSION@|$compression|g" -e '/^ *- *$/d' "scripts/package/$1.yaml"
 	cat <<-END
-		arch: $arch
+		arch: $machine
 		platform: linux
 		version: $VERSION
 		version_schema: none
@@ -223,10 +264,10 @@ description() {
 		rpm:
 		  buildhost: localhost
 		  compression: zstd
-		deb:
-		  compression: gzip
-		contents:
 	END
+	# what a package says of the format itself stands in its description
+	grep -q '^deb:' "scripts/package/$1.yaml" || printf 'deb:\n  compression: %s\n' "$compression"
+	echo contents:
 	(cd "$work/tree/$1" && find . -mindepth 1 | LC_ALL=C sort) | while read -r path; do
 		path=${path#.}
 		entry "$1" "$path" "$2"
@@ -241,6 +282,8 @@ entry() {
 		case $dst in
 		*/lintian*) return ;;
 		/usr/share/zsh/vendor-completions/*) dst=/usr/share/zsh/site-functions/${dst##*/} ;;
+		/usr/lib/*-linux-gnu) return ;;
+		/usr/lib/*-linux-gnu/*) dst=/usr/lib64/${dst##*/} ;;
 		esac
 	fi
 	if [ -L "$src" ]; then
@@ -261,6 +304,7 @@ make_packages() {
 	local p config
 	get_nfpm
 	for p in "${packages[@]}"; do
+		[ "$p.$1" != python3-roost.rpm ] || continue
 		config=$work/$p.$1.yaml
 		description "$p" "$1" >"$config"
 		"$nfpm" package --config "$config" --packager "$1" --target "$dist/" >/dev/null
@@ -278,18 +322,45 @@ make_tar() {
 		--mode=u=rwX,go=rX -c "$name" | gzip -9n >"$dist/$name.tar.gz"
 }
 
+# make_image writes an image of a central manager. Its programs need no C library, so
+# there is nothing else in it.
+make_image() {
+	local tree=$work/image p name=roost-central-$VERSION-$arch.oci
+	if [ -z "${PACKAGE_BUILT:-}" ]; then
+		mkdir -p "$work/static"
+		CGO_ENABLED=0 GOARCH=$arch $GO build -buildvcs=false -ldflags '-s -w -buildid=' -o "$work/static/" \
+			./cmd/roost ./cmd/roost-daemon ./cmd/roost-negotiator ./cmd/roost-node ./cmd/roost-web ./cmd/roost-accountant
+	fi
+	env -u GOARCH CGO_ENABLED=0 "$GO" build -o build/tools/ociimage ./scripts/ociimage
+	rm -rf "$tree"
+	install -d -m 755 "$tree"/etc/roost "$tree"/run/roost "$tree"/usr/bin "$tree"/usr/share/doc/roost "$tree"/var/tmp
+	install -d -m 711 "$tree/var/lib/roost"
+	install -d -m 1777 "$tree/tmp" "$tree/var/tmp"
+	for p in "$work"/static/*; do install -m 755 "$p" "$tree/usr/bin/"; done
+	printf 'root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n' >"$tree/etc/passwd"
+	printf 'root:x:0:\nnogroup:x:65534:\n' >"$tree/etc/group"
+	chmod 644 "$tree"/etc/passwd "$tree"/etc/group
+	build/tools/sbom -notices "$tree/usr/share/doc/roost/third-party-licenses" "$work"/static/*
+	install -m 644 LICENSE "$tree/usr/share/doc/roost/"
+	sed "s|@VERSION@|$VERSION|g" scripts/package/image.json >"$work/image.json"
+	build/tools/ociimage -arch "$arch" -tag "$VERSION" -epoch "$SOURCE_DATE_EPOCH" -config "$work/image.json" \
+		"$tree" "$dist/$name"
+}
+
 . scripts/flags.sh
 mkdir -p "$work" "$dist"
-[ -n "${PACKAGE_BUILT:-}" ] || build_programs
+if [ -z "${PACKAGE_BUILT:-}" ] && [ "$*" != image ]; then build_programs; fi
 env -u GOARCH CGO_ENABLED=0 "$GO" build -o build/tools/sbom ./scripts/sbom
-fill_trees
+[ "$*" = image ] || fill_trees
 for format in "$@"; do
 	case $format in
 	deb | rpm) make_packages "$format" ;;
 	tar) make_tar ;;
+	image) make_image ;;
 	*) echo "package: no format is called $format" >&2 && exit 64 ;;
 	esac
 done
-build/tools/sbom -version "$VERSION" -epoch "$SOURCE_DATE_EPOCH" "$work"/bin/* >"$dist/roost-$VERSION-$arch.cdx.json"
+[ "$*" != image ] || exit 0
+build/tools/sbom -version "$VERSION" -epoch "$SOURCE_DATE_EPOCH" "$work"/bin/roost* >"$dist/roost-$VERSION-$arch.cdx.json"
 (cd "$dist" && sha256sum -- *.deb *.rpm *.tar.gz *.cdx.json 2>/dev/null >SHA256SUMS || true)
 ls -l "$dist"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs, upgrades, removes and purges the Debian packages in bare Debian roots, which
-# it makes below build/, and runs a pool from the installed files there. Called by make
+# it makes below build/, and runs a pool from the installed files there. The RPM packages
+# are installed, upgraded and removed in the first of these roots. Called by make
 # test-packages, which sets PACKAGE. Needs root and debootstrap.
 #
 # SUITES names the releases (bookworm trixie). PACKAGE_BUILT=1 takes the programs that are
-# already built.
+# already built, and so does not compare two builds of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,12 +36,33 @@ build() {
 	env PACKAGE_VERSION="$version" DIST="$dist" bash -c "$PACKAGE $*" >/dev/null
 }
 
+# test_reproducible builds twice, the second time from a copy of the sources elsewhere.
 test_reproducible() {
+	local copy=$work/copy/of/the/sources
 	build 0.1.0~2 "$work/new" deb rpm tar
 	(cd "$work/new" && sha256sum --quiet -c SHA256SUMS) || bad "SHA256SUMS"
-	PACKAGE_BUILT=1 build 0.1.0~2 "$work/again" deb rpm tar
-	cmp "$work/new/SHA256SUMS" "$work/again/SHA256SUMS" || bad "two builds differ"
-	PACKAGE_BUILT=1 build 0.1.0~1 "$work/old" deb
+	mkdir -p "$copy"
+	git clone -q --shared --no-checkout . "$copy"
+	git ls-files -co --exclude-standard -z | tar --null -T - -c --ignore-failed-read 2>/dev/null | tar -C "$copy" -x
+	mkdir -p "$copy/build"
+	ln -s "$PWD/build/tools" "$copy/build/tools"
+	if [ -n "${PACKAGE_BUILT:-}" ]; then cp -a build/package "$copy/build/"; fi
+	(cd "$copy" && build 0.1.0~2 "$work/again" deb rpm tar)
+	diff "$work/new/SHA256SUMS" "$work/again/SHA256SUMS" || bad "two builds differ"
+	rm -rf "$copy" "$work/again"
+	DEB_COMPRESSION=none PACKAGE_BUILT=1 build 0.1.0~1 "$work/old" deb rpm
+	change_conffile "$work"/old/roost-web_*.deb
+}
+
+# change_conffile FILE gives a package a configuration file that the next version changes.
+change_conffile() {
+	local sum
+	dpkg-deb -R "$1" "$work/web"
+	echo "# of the version before" >>"$work/web/etc/pam.d/roost"
+	sum=$(md5sum "$work/web/etc/pam.d/roost" | cut -d ' ' -f 1)
+	sed -i "s|^[0-9a-f]*  etc/pam.d/roost$|$sum  etc/pam.d/roost|" "$work/web/DEBIAN/md5sums"
+	dpkg-deb --root-owner-group -b "$work/web" "$1" >/dev/null
+	rm -r "$work/web"
 }
 
 test_units() {
@@ -81,7 +103,9 @@ test_pool() {
 		su - ann -c 'cd /home/ann && roost run -- sh -c "echo hello from \$(id -un)"'
 	END
 	cp "$work/pool.sh" "$root/run/pool.sh"
-	chroot "$root" sh /run/pool.sh >"$work/pool.out" 2>"$work/pool.err" || bad "pool: $(tail -5 "$work/pool.err")"
+	# a network of its own, as the ports may be in use here
+	unshare --net sh -c 'ip link set lo up && exec chroot "$0" sh /run/pool.sh' "$root" \
+		>"$work/pool.out" 2>"$work/pool.err" || bad "pool: $(tail -5 "$work/pool.err")"
 	grep -q 'hello from ann' "$work/pool.out" || bad "pool: no output of the job: $(tail -5 "$work/pool.err")"
 	echo "pool: $(grep hello "$work/pool.out" || true)"
 	pool=$(cat "$root/run/trial.pid")
@@ -114,7 +138,7 @@ test_suite() {
 	apt() { chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@" >"$work/apt" 2>&1 ||
 		{ tail -20 "$work/apt" && bad "apt-get $*"; }; }
 	apt update
-	apt install systemd bash-completion
+	apt install systemd bash-completion python3
 	before=$(cd "$root" && find etc usr var/lib/roost -xdev 2>/dev/null | sort)
 
 	apt install $(cd "$root" && ls packages/*0.1.0~1_*.deb | grep -v -e slurm -e condor | sed 's|^|/|')
@@ -128,21 +152,24 @@ test_suite() {
 	for page in roost.1 roost-guard.8 qsub.1 roost-web.8; do
 		[ -e "$root/usr/share/man/man${page##*.}/$page.gz" ] || bad "there is no page $page"
 	done
-	chroot "$root" sh -c 'cd / && for p in $(dpkg-query -W -f "\${Package} " "roost*"); do dpkg -V $p; done' || bad "dpkg -V"
+	verify "$root"
+	test_completion "$root"
 	test_units "$root"
 	test_pool "$root"
+	test_bindings "$root"
 
 	echo "# changed" >>"$root/etc/pam.d/roost"
-	apt install $(cd "$root" && ls packages/*0.1.0~2_*.deb | grep -v -e slurm -e condor | sed 's|^|/|')
+	apt -o Dpkg::Options::=--force-confold install $(cd "$root" && ls packages/*0.1.0~2_*.deb | sed 's|^|/|')
 	same "version" "$(chroot "$root" dpkg-query -W -f '${Version}' roost-node)" 0.1.0~2
 	grep -q '# changed' "$root/etc/pam.d/roost" || bad "an upgrade replaced /etc/pam.d/roost"
+	[ -e "$root/etc/pam.d/roost.dpkg-dist" ] || bad "an upgrade does not show the new /etc/pam.d/roost"
 	chroot "$root" su - ann -c 'roost run -- echo again' | grep -q again || bad "no job runs after the upgrade"
 	chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y remove 'roost*' >"$work/apt" 2>&1 &&
 		bad "removed under a running master"
 	stop_pool
-	apt remove 'roost*'
+	apt remove 'roost*' python3-roost
 	[ -d "$root/var/lib/roost/authority" ] || bad "removal deleted /var/lib/roost"
-	apt purge 'roost*'
+	apt purge 'roost*' python3-roost
 	grep -q 'removing /var/lib/roost' "$work/apt" || bad "purge does not say what it deletes"
 	(cd "$root" && find etc usr var/lib/roost -xdev 2>/dev/null | sort) | diff <(echo "$before") - |
 		grep -v -e '/__pycache__' -e 'etc/[a-z]*-$' -e '\.cache$' | grep '^[<>]' >"$work/left" || true
@@ -150,15 +177,71 @@ test_suite() {
 	! grep -q roost "$root/etc/passwd" "$root/etc/group" || bad "purge leaves an account"
 }
 
+# verify ROOT holds the installed files against the packages.
+verify() {
+	chroot "$1" sh -c 'cd / && for p in $(dpkg-query -W -f "\${Package} " "roost*" python3-roost); do
+		dpkg -V $p; done' >"$work/changed" 2>&1 || bad "dpkg -V"
+	[ ! -s "$work/changed" ] || { cat "$work/changed" && bad "dpkg -V"; }
+}
+
+# test_completion ROOT asks the shell what it completes with the installed file.
+test_completion() {
+	chroot "$1" bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader roost; complete -p roost' \
+		>"$work/complete" 2>&1 || bad "completion: $(cat "$work/complete")"
+}
+
+# test_bindings ROOT has the Python package and the library of DRMAA speak with the pool.
+test_bindings() {
+	cat >"$1/run/drmaa.py" <<-'END'
+		import ctypes
+		drmaa = ctypes.CDLL("libdrmaa.so.1")
+		text, error = ctypes.create_string_buffer(1024), ctypes.create_string_buffer(1024)
+		assert drmaa.drmaa_init(None, error, 1024) == 0, error.value
+		assert drmaa.drmaa_get_DRM_system(text, 1024, error, 1024) == 0, error.value
+		assert drmaa.drmaa_exit(error, 1024) == 0, error.value
+		print("drmaa:", text.value.decode())
+		import roost
+		print("python:", roost.__version__)
+	END
+	chroot "$1" su - ann -c 'python3 /run/drmaa.py' >"$work/bindings" 2>&1 || bad "bindings: $(tail -3 "$work/bindings")"
+	cat "$work/bindings"
+}
+
+# test_rpm ROOT installs, upgrades and removes the RPM packages, whose dependencies this
+# system names otherwise.
+test_rpm() {
+	local root=$1 p
+	in_root() { rpm --root "$root" --dbpath /var/lib/rpm-test --force-debian "$@" 2>>"$work/rpm"; }
+	for p in "$work"/new/*.rpm; do
+		rpm -qp --requires "$p" 2>/dev/null | grep -v -e '^roost\(-[a-z]*\)\? = 0.1.0~2' -e '^libc\.so\.6(' -e '^systemd$' \
+			-e '^/bin/sh$' -e '^rpmlib(' >"$work/requires" || true
+		[ ! -s "$work/requires" ] || bad "rpm: ${p##*/} requires $(cat "$work/requires")"
+	done
+	: >"$work/rpm"
+	in_root --nodeps -i "$work"/old/*.rpm || bad "rpm -i"
+	same "rpm: /var/lib/roost" "$(stat -c '%a %U:%G' "$root/var/lib/roost")" "711 root:root"
+	chroot "$root" id roost-web >/dev/null || bad "rpm: there is no account roost-web"
+	chroot "$root" roost version >/dev/null || bad "rpm: roost version"
+	for p in $(in_root -qa); do in_root -V --nodeps "$p" || bad "rpm -V $p"; done
+	echo "# changed" >>"$root/etc/pam.d/roost"
+	mkdir -p "$root/var/lib/roost/schedd"
+	in_root --nodeps -U "$work"/new/*.rpm || bad "rpm -U"
+	grep -q '# changed' "$root/etc/pam.d/roost" || bad "rpm: an upgrade replaced /etc/pam.d/roost"
+	same "rpm: packages" "$(in_root -qa | grep -c '0.1.0~2')" "$(ls "$work"/new/*.rpm | wc -l)"
+	in_root --nodeps -e $(in_root -qa) || bad "rpm -e"
+	[ -d "$root/var/lib/roost/schedd" ] || bad "rpm: removal deleted /var/lib/roost"
+	[ ! -e "$root/usr/lib/roost" ] || bad "rpm: removal leaves $(ls "$root/usr/lib/roost")"
+	[ ! -s "$work/rpm" ] || cat "$work/rpm"
+}
+
 mkdir -p build
 test_reproducible
-if command -v rpm >/dev/null; then
-	rpm -qpl "$work"/new/roost-node-0*.rpm 2>/dev/null | grep -qx /usr/lib/roost/roost-daemon || bad "rpm: no roost-daemon"
-	rpm -qp --requires "$work"/new/roost-node-0*.rpm 2>/dev/null | grep -q '^roost = ' || bad "rpm: no dependency on roost"
-fi
 if command -v lintian >/dev/null && [ -n "${LINTIAN:-1}" ]; then
 	lintian --allow-root --fail-on error,warning "$work"/new/*.deb || bad "lintian"
 fi
-for suite in ${SUITES:-bookworm trixie}; do test_suite "$suite"; done
+for suite in ${SUITES:-bookworm trixie}; do
+	test_suite "$suite"
+	if command -v rpm >/dev/null && [ ! -e "$work/rpm" ]; then test_rpm "$work/$suite"; fi
+done
 [ $failed = 0 ] && echo "packages: all well"
 exit $failed

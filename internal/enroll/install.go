@@ -73,6 +73,18 @@ func programNames() []string {
 // passwordProgram is there only where it could be built, with the headers of libpam.
 const passwordProgram = "roost-pam"
 
+// MissingPrograms returns the programs that each node needs and the directory lacks.
+// Packages have those that only some nodes need for themselves.
+func MissingPrograms(dir string) (missing []string) {
+	for _, name := range []string{"roost", "roost-daemon", "roost-negotiator", "roost-node", "roost-q", "roost-ranks",
+		"roost-starter"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
 // installedFile is one file below the prefix.
 type installedFile struct {
 	path string
@@ -89,8 +101,8 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build puts it", from,
-				roost.NoInput, err)
+			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build and go install of cmd/... "+
+				"put it", from, roost.NoInput, err)
 		}
 		all = append(all, installedFile{"bin/" + name, 0o755, text})
 	}

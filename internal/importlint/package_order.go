@@ -274,6 +274,7 @@ func packageOrders() []packageOrder {
 		{"cmd/roost-starter", false},
 		{"cmd/roost-web", false},
 
+		{"scripts/ociimage", false},
 		{"scripts/sbom", false},
 		{"internal/importlint", false},
 		{"internal/vmimage", false},

@@ -76,6 +76,7 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, examineCheckpointServer(c, node)...)
 	findings = append(findings, examineDNS(c.Context, node)...)
 	findings = append(findings, examinePorts(node, "/proc/sys/net/ipv4")...)
+	findings = append(findings, examinePrograms(programDirectory()))
 	findings = append(findings, examineMachine(c.Context, dir == "" || owner.OwnsPool(dir))...)
 	if file := c.StringFlag("bundle"); file != "" {
 		if err := writeBundle(c, file, findings, node); err != nil {

@@ -23,6 +23,9 @@ const (
 	AccountantProgram = "roost-accountant"
 )
 
+// modulePath is where Go finds the sources of all programs.
+const modulePath = "github.com/roost-batch/roost"
+
 // execSibling runs a program that lies beside this one, with the whole command line, in
 // the place of this process. It returns only if it cannot.
 func (a *App) execSibling(program string) error { return a.execLine(program, a.commandLine) }
@@ -43,7 +46,8 @@ func (a *App) execLine(program string, line []string) error {
 	err = syscall.Exec(path, line, a.Env)
 	if errors.Is(err, fs.ErrNotExist) {
 		return WithHint(fmt.Errorf("%s: %w: %w", path, roost.NoInput, err),
-			program+" belongs beside roost: make build, make install and roost install put it there")
+			program+" belongs beside roost: the packages, make build and make install put it there, and so does: "+
+				"go install "+modulePath+"/cmd/...@v"+roost.Version)
 	}
 	return fmt.Errorf("%s: %w: %w", path, roost.NoInput, err)
 }
