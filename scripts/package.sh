@@ -241,8 +241,12 @@ libc_needed() {
 
 # description PACKAGE FORMAT writes the configuration of nfpm.
 description() {
-	local libc needs= path machine=$arch
-	[ "$1" != python3-roost ] || machine=all
+	local libc needs= path machine=$arch section=science
+	case $1 in
+	python3-roost) machine=all section=python ;;
+	roost-drmaa) section=libs ;;
+	roost-drmaa-dev) section=libdevel ;;
+	esac
 	libc=$(libc_needed "$1")
 	[ -z "$libc" ] || case $2 in
 	deb) needs="libc6 (>= $libc)" ;;
@@ -258,7 +262,7 @@ description() {
 		vendor: Roost
 		homepage: https://github.com/roost-batch/roost
 		license: Apache-2.0
-		section: science
+		section: $section
 		priority: optional
 		mtime: $(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 		rpm:
@@ -307,7 +311,8 @@ make_packages() {
 		[ "$p.$1" != python3-roost.rpm ] || continue
 		config=$work/$p.$1.yaml
 		description "$p" "$1" >"$config"
-		"$nfpm" package --config "$config" --packager "$1" --target "$dist/" >/dev/null
+		"$nfpm" package --config "$config" --packager "$1" --target "$dist/" >"$work/nfpm" ||
+			{ cat "$work/nfpm" >&2 && exit 1; } # it prints errors there, too
 	done
 }
 
