@@ -38,7 +38,7 @@ build() {
 
 # test_reproducible builds twice, the second time from a copy of the sources elsewhere.
 test_reproducible() {
-	local copy=$work/copy/of/the/sources
+	local copy=$work/.copy/of/the/sources # hidden from the tests of the source tree
 	build 0.1.0~2 "$work/new" deb rpm tar
 	(cd "$work/new" && sha256sum --quiet -c SHA256SUMS) || bad "SHA256SUMS"
 	mkdir -p "$copy"
