@@ -51,7 +51,7 @@ install -D -m 644 etc/systemd/roost.sysusers "$to/lib/sysusers.d/roost.conf"
 install -D -m 644 etc/systemd/roost.tmpfiles "$to/lib/tmpfiles.d/roost.conf"
 install -D -m 644 etc/systemd/central.conf "$to/share/doc/roost/systemd/central.conf"
 
-for sample in $(git ls-files -co --exclude-standard etc/hooks etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/nextflow etc/prometheus etc/python etc/sim etc/snakemake etc/web 2>/dev/null || find etc/hooks etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/nextflow etc/prometheus etc/python etc/sim etc/snakemake etc/web -type f); do
+for sample in $(git ls-files -co --exclude-standard etc/apparmor etc/hooks etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/nextflow etc/prometheus etc/python etc/sim etc/snakemake etc/web 2>/dev/null || find etc/apparmor etc/hooks etc/nodes etc/accounts etc/owner.hcl etc/autostart etc/jobs etc/flows etc/demo etc/nextflow etc/prometheus etc/python etc/sim etc/snakemake etc/web -type f); do
 	mode=644
 	[ ! -x "$sample" ] || mode=755
 	install -D -m $mode "$sample" "$to/share/doc/roost/${sample#etc/}"

@@ -156,7 +156,7 @@ fill_trees() {
 	for sample in $(cd etc && find accounts demo flows jobs python sim snakemake -type f | sort); do
 		put "$([ -x "etc/$sample" ] && echo 755 || echo 644)" "etc/$sample" roost "usr/share/doc/roost/examples/$sample"
 	done
-	for sample in $(cd etc && find nodes prometheus pilots -type f | sort); do
+	for sample in $(cd etc && find apparmor nodes prometheus pilots -type f | sort); do
 		put 644 "etc/$sample" roost-node "usr/share/doc/roost-node/examples/$sample"
 	done
 	for sample in Caddyfile nginx.conf; do
@@ -330,7 +330,7 @@ make_tar() {
 # make_image writes an image of a central manager. Its programs need no C library, so
 # there is nothing else in it.
 make_image() {
-	local tree=$work/image p name=roost-central-$VERSION-$arch.oci
+	local tree=$work/image p tag=${VERSION//\~/-} # a tag has no tilde
 	if [ -z "${PACKAGE_BUILT:-}" ]; then
 		mkdir -p "$work/static"
 		CGO_ENABLED=0 GOARCH=$arch $GO build -buildvcs=false -ldflags '-s -w -buildid=' -o "$work/static/" \
@@ -348,8 +348,8 @@ make_image() {
 	build/tools/sbom -notices "$tree/usr/share/doc/roost/third-party-licenses" "$work"/static/*
 	install -m 644 LICENSE "$tree/usr/share/doc/roost/"
 	sed "s|@VERSION@|$VERSION|g" scripts/package/image.json >"$work/image.json"
-	build/tools/ociimage -arch "$arch" -tag "$VERSION" -epoch "$SOURCE_DATE_EPOCH" -config "$work/image.json" \
-		"$tree" "$dist/$name"
+	build/tools/ociimage -arch "$arch" -tag "$tag" -epoch "$SOURCE_DATE_EPOCH" -config "$work/image.json" \
+		"$tree" "$dist/roost-central-$tag-$arch.oci"
 }
 
 . scripts/flags.sh
