@@ -236,7 +236,7 @@ test_rpm() {
 
 mkdir -p build
 test_reproducible
-if command -v lintian >/dev/null && [ -n "${LINTIAN:-1}" ]; then
+if command -v lintian >/dev/null && [ -n "${LINTIAN-1}" ]; then
 	lintian --allow-root --fail-on error,warning "$work"/new/*.deb || bad "lintian"
 fi
 for suite in ${SUITES:-bookworm trixie}; do
