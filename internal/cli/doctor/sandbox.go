@@ -25,8 +25,8 @@ func checkSandbox() checkResult {
 	if os.Geteuid() != 0 {
 		if err := tryUserNamespaces(); err != nil {
 			return checkResult{"sandbox", levelWarning, fmt.Sprintf("users get no namespaces here (%v): %s", err,
-				without), "sysctl user.max_user_namespaces=10000; where AppArmor refuses them, load the sample profile " +
-				"apparmor/roost; or have root run the execute node"}
+				without), "sysctl user.max_user_namespaces=10000; where AppArmor refuses them, load the sample " +
+				"profile apparmor/roost; or have root run the execute node"}
 		}
 		return checkResult{"sandbox", levelOK,
 			"tasks get processes, mounts and IPC of their own, in a user namespace", ""}
