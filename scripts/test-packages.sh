@@ -117,6 +117,9 @@ stop_pool() {
 	pool=
 }
 
+# list ROOT prints what is in a root, of which /var/lib/roost may be missing.
+list() { (cd "$1" && find etc usr var/lib/roost -xdev 2>/dev/null || true) | sort; }
+
 test_suite() {
 	local suite=$1 root=$work/$1 before
 	echo "== Debian $suite"
@@ -139,7 +142,7 @@ test_suite() {
 		{ tail -20 "$work/apt" && bad "apt-get $*"; }; }
 	apt update
 	apt install systemd bash-completion python3
-	before=$(cd "$root" && find etc usr var/lib/roost -xdev 2>/dev/null | sort)
+	before=$(list "$root")
 
 	apt install $(cd "$root" && ls packages/*0.1.0~1_*.deb | grep -v -e slurm -e condor | sed 's|^|/|')
 	same "version" "$(chroot "$root" dpkg-query -W -f '${Version}' roost-node)" 0.1.0~1
@@ -171,7 +174,7 @@ test_suite() {
 	[ -d "$root/var/lib/roost/authority" ] || bad "removal deleted /var/lib/roost"
 	apt purge 'roost*' python3-roost
 	grep -q 'removing /var/lib/roost' "$work/apt" || bad "purge does not say what it deletes"
-	(cd "$root" && find etc usr var/lib/roost -xdev 2>/dev/null | sort) | diff <(echo "$before") - |
+	list "$root" | diff <(echo "$before") - |
 		grep -v -e '/__pycache__' -e 'etc/[a-z]*-$' -e '\.cache$' | grep '^[<>]' >"$work/left" || true
 	[ ! -s "$work/left" ] || { cat "$work/left" && bad "purge leaves files"; }
 	! grep -q roost "$root/etc/passwd" "$root/etc/group" || bad "purge leaves an account"
