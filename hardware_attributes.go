@@ -15,8 +15,6 @@ const (
 	AttrKFlops = "KFlops"
 	// million integer operations per second of one CPU, as measured
 	AttrMips = "Mips"
-	// percent of its request that a task with memory slack may use beyond it; absent: 0
-	AttrMemorySlackLimit = "MemorySlackLimit"
 )
 
 // Attributes of a job ad that say how a machine treats its tasks.

@@ -280,6 +280,7 @@ func (l *machineLoop) publishAd(major bool) {
 	l.endpointsStale = false
 	l.host.gpus.DescribeUsage(ad)
 	l.host.meters.Describe(ad)
+	l.host.speed.describe(ad)
 	l.host.describeContainers(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())

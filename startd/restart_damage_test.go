@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost/checkpoint"
 	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/startd/cpuspeed"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -31,7 +32,17 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	day.addCPUTime(noon.Add(time.Minute), 4711)
+	var speed cpuSpeed
+	speed.measured.Store(&cpuspeed.Speed{KFlops: 4711, Mips: 815})
+	if err := speed.save(filepath.Join(dir, "cpu_speed"), "boot"); err != nil {
+		t.Fatal(err)
+	}
 	for name, read := range map[string]func() (any, error){
+		"cpu_speed": func() (any, error) {
+			var s cpuSpeed
+			err := s.load(filepath.Join(dir, "cpu_speed"), "boot")
+			return s.measured.Load(), err
+		},
 		"reliability": func() (any, error) { r, err := openReliability(dir, "boot"); return r.history, err },
 		"ports":       func() (any, error) { return readPortFile(filepath.Join(dir, "ports")) },
 		"today":       func() (any, error) { var d dailyStats; err := d.load(dir, noon); return d.now, err },

@@ -70,6 +70,7 @@ type startdHost struct {
 	groups            *claim.Cgroups
 	gpus              *gpuwatch.Monitor
 	hardware          cpuHardware
+	speed             cpuSpeed
 	meters            *meter.Meters
 	grantKey          []byte // of this start: grants made for an earlier one are void
 	ads               *adclient.Client
@@ -305,6 +306,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 		})
 	})
 	running.Go(func() { m.gpus.Watch(ctx) })
+	running.Go(func() { m.measureSpeed(ctx) })
 	running.Go(func() { m.runImageLists(ctx) })
 	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })

@@ -54,7 +54,7 @@ func writtenFiles() []writtenFile {
 		{`startd/[^/]+/claims/[0-9]+/(claim|attempt)`, "startd/claim TestDamage", ""},
 		{`startd/[^/]+/claims/generation`, "startd/claim TestDamage", ""},
 		{`startd/[^/]+/claims/ports`, "startd TestDamage", ""},
-		{`startd/[^/]+/(reliability|today)`, "startd TestDamage", ""},
+		{`startd/[^/]+/(reliability|today|cpu_speed)`, "startd TestDamage", ""},
 		{`startd/[^/]+/claims/[0-9]+/journal`, "startd/starter/proto TestDamage", ""},
 		{`startd/[^/]+/claims/[0-9]+/(starter\.log|lock|ready|log|sock|box|pid)`,
 			"", "of the running starter: a lock, or words for people"},

@@ -193,6 +193,7 @@ func packageOrders() []packageOrder {
 		{"startd/starterclient", false},
 		{"startd/shell", false},
 		{"startd/probe", false},
+		{"startd/cpuspeed", false},
 		{"startd/meter", false},
 		{"startd/gpudriver", false},
 		{"startd/gpuwatch", false},

@@ -57,6 +57,7 @@ func writtenFiles() map[string]string {
 
 		"startd/claim/claim_file.go":             sum,
 		"startd/reliability_tracker.go":          sum,
+		"startd/cpu_speed.go":                    sum,
 		"startd/daily_stats.go":                  sum,
 		"startd/ports.go":                        sum,
 		"startd/gpudriver/driver_files.go":       "a copy of files of the system, checked as they are",

@@ -234,7 +234,7 @@ var adWord = lazyregexp.New(`"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_.]*[ \t]*\(?`
 // machineAttributes are the machine attributes that Roost and HTCondor both have.
 var machineAttributes = strings.Fields("arch opsys memory disk cpus gpus machine name loadavg state activity " +
 	"totalcpus totalmemory totaldisk totalgpus filesystemdomain keyboardidle consoleidle clockmin clockday gpumodels " +
-	"gpumemorymax hascheckpoint " +
+	"gpumemorymax hascheckpoint kflops mips " +
 	"true false undefined error is isnt and or not")
 
 // passExpression passes a ClassAd expression through.

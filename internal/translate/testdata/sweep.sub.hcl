@@ -15,9 +15,6 @@
 #   line 12: requirements   = (OpSys == "LINUX") && HasAVX2 && TARGET.Memory > 2000
 #       Machines do not have HasAVX2 by themselves here: their administrators add it in the node file, see
 #       roost-node(5), or the expression has to ask for something else.
-#   line 13: rank           = Mips
-#       Machines do not have Mips by themselves here: their administrators add it in the node file, see
-#       roost-node(5), or the expression has to ask for something else.
 #   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
 #       A directory is brought as it is, with its name; with a / at the end HTCondor brings what is in it.
 #   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
@@ -60,4 +57,4 @@ job "sweep" {
   }
   mail_on = ["abort"]
 }
-# condor: 1 jobs, 22 carried, 3 lost, 6 differ
+# condor: 1 jobs, 22 carried, 3 lost, 5 differ
