@@ -127,6 +127,9 @@ func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 			r.Pids.Max = int64(l.Pids + starterPids)
 		}
 	}
+	if c.IO {
+		r.IO = &cgroup2.IO{} // LimitIO comes later, and usage needs the controller, too
+	}
 	if c.Devices {
 		r.Devices = l.devices() // the library's own conversion from version 1 drops them
 	}
