@@ -40,6 +40,7 @@ type Job struct {
 	HeldBy         string            `json:"held_by,omitempty"`
 	RunNow         *RunNow           `json:"run_now,omitempty"`
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
+	Steps          []Step            `json:"steps,omitempty"` // of the present attempt; those of an ended one are in exit
 	Update         *Update           `json:"update,omitempty"`
 	Service        *Service          `json:"service,omitempty"`
 	Alloc          *Alloc            `json:"alloc,omitempty"`
@@ -95,6 +96,7 @@ type Exit struct {
 
 	Preemptor *PreemptionParty `json:"preemptor,omitempty"` // of a preempted attempt, if it is known
 	Stored    *StoredOutput    `json:"stored,omitempty"`    // what it wrote that is on the checkpoint server
+	Steps     []Step           `json:"steps,omitempty"`     // of srun
 }
 
 // Event is something that happened to a job.
@@ -133,7 +135,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Service: ServiceOf(s.GetService()),
 		Alloc:   AllocOf(s.GetAlloc()), InAlloc: inAllocOf(s.GetInside()),
 		Flow:      FlowProgressOf(s.GetFlow()),
-		Transfers: FileTransfersOf(s),
+		Transfers: FileTransfersOf(s), Steps: stepsOf(s.GetSteps()),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}
@@ -172,7 +174,7 @@ func ExitOf(e *scheddapi.ExitStatus) *Exit {
 		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
 		Written:       e.GetUsage().GetWriteBytes(),
 		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
-		Preemptor: PartyOf(e.GetPreemptor()), Stored: StoredOutputOf(e),
+		Preemptor: PartyOf(e.GetPreemptor()), Stored: StoredOutputOf(e), Steps: stepsOf(e.GetSteps()),
 	}
 }
 
