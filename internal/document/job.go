@@ -40,7 +40,7 @@ type Job struct {
 	HeldBy         string            `json:"held_by,omitempty"`
 	RunNow         *RunNow           `json:"run_now,omitempty"`
 	Transfers      []FileTransfer    `json:"transfers,omitempty"`
-	Steps          []Step            `json:"steps,omitempty"` // of the present attempt; those of an ended one are in exit
+	Steps          []Step            `json:"steps,omitempty"` // of the present attempt, as exit has
 	Update         *Update           `json:"update,omitempty"`
 	Service        *Service          `json:"service,omitempty"`
 	Alloc          *Alloc            `json:"alloc,omitempty"`
