@@ -104,7 +104,7 @@ class Executor(concurrent.futures.Executor):
         self._lock = threading.Condition()
         self._pending: "List[tuple]" = []  # (function, pickled call, future)
         self._arrays: "List[_Array]" = []
-        self._moving = 0  # calls that are no longer pending and in no array yet
+        self._taken: "List[tuple]" = []  # calls that are no longer pending, while they become an array
         self._closed = False
         self._events: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
         self._progress = Progress(name or "calls") if progress else None
@@ -159,13 +159,16 @@ class Executor(concurrent.futures.Executor):
         """Takes no more calls; with ``wait``, returns when all have ended."""
         with self._lock:
             self._closed = True
-            dropped, arrays = ([], [])
+            dropped = []
             if cancel_futures:
-                dropped, arrays = [f for _, _, f in self._pending], list(self._arrays)
+                dropped = [f for _, _, f in self._taken + self._pending]
                 self._pending = []
             self._lock.notify_all()
         for future in dropped:
-            future.cancel()
+            concurrent.futures.Future.cancel(future)
+        # those that become an array from now on are cancelled already, and _submit_job sees that
+        with self._lock:
+            arrays = list(self._arrays) if cancel_futures else []
         for array in arrays:
             array.cancel_all()
             if array.job is not None:
@@ -204,12 +207,12 @@ class Executor(concurrent.futures.Executor):
                         return
                     self._lock.wait()
                 pending, self._pending = self._pending[:_MAX_ARRAY], self._pending[_MAX_ARRAY:]
-                self._moving = len(pending)
+                self._taken = pending
             pending = [p for p in pending if not p[2].cancelled()]
             if pending:
                 self._submit_array(pending[0][0], b"", [p[1] for p in pending], [p[2] for p in pending], 1)
             with self._lock:
-                self._moving = 0
+                self._taken = []
 
     def _submit_array(self, name: str, common: bytes, blobs: "List[bytes]", futures: "List[Future]", chunk: int) -> None:
         array = _Array(futures, chunk, os.path.join(self.directory, uuid.uuid4().hex[:12]))
@@ -261,7 +264,7 @@ class Executor(concurrent.futures.Executor):
         later: "Dict[_Array, float]" = {}
         while True:
             with self._lock:
-                if self._closed and not (self._pending or self._moving or self._arrays):
+                if self._closed and not (self._pending or self._taken or self._arrays):
                     break
             now = time.monotonic()
             timeout = max(0.0, min(later.values()) - now) if later else None

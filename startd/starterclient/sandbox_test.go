@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -221,7 +222,8 @@ func TestNoTraceOfSandboxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(text)
+		// network namespaces of other tests come and go
+		return regexp.MustCompile(`(?m)^.* /run/netns/.*\n`).ReplaceAllString(string(text), "")
 	}
 	before := mounts()
 	b := newSandboxedStarter(t, time.Minute)

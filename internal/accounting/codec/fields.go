@@ -73,7 +73,8 @@ func appendResources(b []byte, field protowire.Number, r *roost.Resources) []byt
 func resourceFields(b []byte, r *roost.Resources) []byte {
 	b = appendNumber(appendNumber(b, 1, r.CPU), 2, r.Memory)
 	b = appendNumber(appendNumber(b, 3, r.Disk), 4, r.GPUs)
-	return appendNumber(b, 5, r.GPUMemory)
+	b = appendNumber(b, 5, r.GPUMemory)
+	return appendNumber(appendNumber(b, 6, r.IO.Disk), 7, r.IO.Network)
 }
 
 func decodeResources(b []byte, r *roost.Resources) error {
@@ -89,6 +90,10 @@ func decodeResources(b []byte, r *roost.Resources) error {
 			r.GPUs = int(f.value)
 		case 5:
 			r.GPUMemory = roost.Bytes(f.value)
+		case 6:
+			r.IO.Disk = roost.ByteRate(f.value)
+		case 7:
+			r.IO.Network = roost.ByteRate(f.value)
 		}
 		return nil
 	})

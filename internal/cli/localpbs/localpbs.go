@@ -48,7 +48,7 @@ func findCommand(name string) *frame.Command {
 	if c == nil {
 		c = frame.FindEntry(entries, frame.SlurmPrefix+name)
 	}
-	if c == nil {
+	if c == nil || name == "sattach" { // that reaches the task by a stream
 		return &frame.Command{Name: name, Group: frame.GroupPBS, RawArgs: true, Program: frame.MainProgram}
 	}
 	c.Prepare = preparation(c.Prepare)
