@@ -103,7 +103,8 @@ func (r *stepRun) readCall(conn *os.File) {
 
 // applyCall does what a caller wants.
 func (r *stepRun) applyCall(call socketCall) {
-	a := newAttachment(call.conn)
+	stays := call.frame.Kind == step.FrameAttach && r.directStreams().Out == nil
+	a := newAttachment(call.conn, stays)
 	answer := step.Frame{Kind: step.FrameDone, Data: []byte{0}}
 	switch f := call.frame; {
 	case f.Kind == step.FrameCancel:
@@ -114,7 +115,7 @@ func (r *stepRun) applyCall(call socketCall) {
 		r.sendSignal(syscall.Signal(f.Data[0]))
 	case f.Kind == step.FrameLayout:
 		answer = step.Frame{Kind: step.FrameLayout, Data: []byte(r.layout())}
-	case f.Kind == step.FrameAttach && r.directStreams().Out != nil:
+	case f.Kind == step.FrameAttach && !stays:
 		answer = step.Frame{Kind: step.FrameRefuse, Data: []byte("its only task writes to the file of the job " +
 			"itself: read that")}
 	case f.Kind == step.FrameAttach:
@@ -150,14 +151,18 @@ func (r *stepRun) layout() string {
 type attachment struct {
 	conn  *os.File
 	queue chan step.Frame
-	done  chan struct{}
+	done  chan struct{} // closed when all is sent
+	gone  chan struct{} // closed when the caller has gone; nil: that is not waited for
 }
 
 // attachedFrames is how many frames wait for a caller. One that does not read is left.
 const attachedFrames = 256
 
-func newAttachment(conn *os.File) *attachment {
+func newAttachment(conn *os.File, stays bool) *attachment {
 	a := &attachment{conn: conn, queue: make(chan step.Frame, attachedFrames), done: make(chan struct{})}
+	if stays {
+		a.gone = make(chan struct{})
+	}
 	go func() {
 		defer close(a.done)
 		defer conn.Close()
@@ -167,6 +172,7 @@ func newAttachment(conn *os.File) *attachment {
 				break
 			}
 		}
+		a.awaitCaller()
 		for range a.queue { // so that nobody waits
 		}
 	}()
@@ -198,6 +204,21 @@ const (
 	recentBytes  = 256 << 10
 )
 
+// awaitCaller gives a caller a bounded time to show what it has been sent. The end of the
+// step may be that of its job, and of the caller with it.
+func (a *attachment) awaitCaller() {
+	if a.gone == nil {
+		return
+	}
+	select {
+	case <-a.gone:
+	case <-time.After(callerTime):
+	}
+}
+
+// callerTime is how long that is.
+const callerTime = 2 * time.Second
+
 // copyOutput sends what a task writes to those that are attached.
 func (r *stepRun) copyOutput(f step.Frame) {
 	r.recent = append(r.recent, f)
@@ -217,6 +238,7 @@ func (r *stepRun) copyOutput(f step.Frame) {
 
 // pumpAttached gives the input of a caller to the tasks, until it has gone.
 func (r *stepRun) pumpAttached(a *attachment) {
+	defer close(a.gone)
 	for {
 		f, err := step.ReadFrame(a.conn)
 		if err != nil {
