@@ -111,7 +111,7 @@ func (m *startdHost) measureSpeed(ctx context.Context) {
 	}
 	done := make(chan cpuspeed.Speed)
 	go func() {
-		// The thread is not given back to the others: it has become less urgent than they.
+		// The thread is not given back to the others: it becomes less urgent.
 		runtime.LockOSThread()
 		if err := syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), 19); err != nil {
 			m.log.Debug("the measurement of the CPUs has the priority of the startd", "err", err)

@@ -4,7 +4,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire/scheddapi"
 )
 
-// Step is a step of a task: what srun of the Slurm dialect ran in it, as its program says.
+// Step is a step of a task: what srun of the Slurm dialect ran in it. All is as its
+// program says.
 type Step struct {
 	Number uint32 `json:"number"`
 	Name   string `json:"name,omitempty"`

@@ -245,7 +245,8 @@ func (f flockTest) testRevoked() {
 	})
 	// It may start again when its lease has ended, and no earlier.
 	// Where the host has reported that end in time, it waits already.
-	if s := f.stateAt("first", task); s.Attempt != 1 || s.State != "running" && (s.State != "idle" || s.Exit.Cause == "") {
+	s := f.stateAt("first", task)
+	if hasEnded := s.State == "idle" && s.Exit.Cause != ""; s.Attempt != 1 || s.State != "running" && !hasEnded {
 		f.Errorf("after the revocation: %+v", s)
 	}
 	waiting := f.submitAt("first", "", "true")

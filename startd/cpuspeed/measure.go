@@ -70,8 +70,8 @@ func (s *system) fill() {
 	}
 }
 
-// solve solves the system by Gaussian elimination, and returns how many floating-point
-// operations that are: two thirds of the third power of its order and twice the second.
+// solve solves the system by Gaussian elimination, and returns how many operations that
+// are. They are two thirds of the third power of its order and twice the second.
 func (s *system) solve() int64 {
 	s.fill()
 	for k := range order {
