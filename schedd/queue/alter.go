@@ -181,7 +181,7 @@ func (q taskDecisions) checkChanged(j *job, who CallerIdentity, before, after *j
 	sub := &eventlog.SubmittedJob{}
 	if _, stated := changes.Lookup(roost.AttrDependsOn); stated {
 		others := &dependencyResolver{jobTable: q.jobTable, caller: who, jobNumber: j.seq, limits: limits,
-			fromQsub: p.FromQsub}
+			fromQsub: p.FromQsub, isArray: p.Array}
 		if sub.Dependencies, err = others.resolveAll(after.Ad); err != nil {
 			return nil, err
 		}

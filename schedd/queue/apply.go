@@ -135,7 +135,7 @@ func (q *Queue) applySubmitted(e eventlog.JobEvent) {
 	first := roost.Idle
 	if p.HoldOnSubmit {
 		first = roost.Held
-	} else if j.isBlocked() {
+	} else if j.isBlocked() || j.waitsByIndex() {
 		first = roost.Blocked
 	}
 	for i := range j.state {

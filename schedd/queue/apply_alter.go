@@ -213,7 +213,7 @@ func (q updateChanges) replaceTask(j *job, i int, e eventlog.JobEvent) {
 func (q updateChanges) cancelWait(j *job, i int, r *eventlog.TaskRecord) {
 	s := r.Service
 	s.ReuseClaim, s.NotBefore, s.EarlyEnds, s.Recent = false, 0, 0, nil
-	if q.endWait(j, i); j.state[i] == roost.Blocked && !j.isBlocked() {
+	if q.endWait(j, i); j.state[i] == roost.Blocked && !isTaskBlocked(q.jobTable, j, i) {
 		q.setTaskState(j, i, roost.Idle)
 	}
 }

@@ -163,6 +163,9 @@ func (q *Queue) completeTask(j *job, i int, failed bool) {
 	}
 	q.setTaskState(j, i, roost.Completed)
 	q.gang().endMPIGang(j, i)
+	if !failed {
+		q.dependencies().releaseCorresponding(j, i)
+	}
 }
 
 // machineFailure is for an attempt that a machine spoiled.
@@ -224,7 +227,7 @@ func (q *Queue) requeueOrHold(j *job, i int, r *eventlog.TaskRecord) {
 		q.setTaskState(j, i, roost.Removed)
 	case r.HoldWanted:
 		q.setTaskState(j, i, roost.Held)
-	case j.isBlocked():
+	case isTaskBlocked(q.jobTable, j, i):
 		q.setTaskState(j, i, roost.Blocked)
 	default:
 		q.setTaskState(j, i, roost.Idle)

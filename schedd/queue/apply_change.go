@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"slices"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
@@ -85,7 +87,7 @@ func (q *Queue) applyReleased(j *job, i int) {
 		if j.records.Own(i) == nil {
 			j.records.Drop(i)
 		}
-		if j.isBlocked() {
+		if isTaskBlocked(q.jobTable, j, i) {
 			q.setTaskState(j, i, roost.Blocked)
 		} else {
 			q.setTaskState(j, i, roost.Idle)
@@ -144,9 +146,16 @@ func (q *Queue) applyRetried(j *job, i int) {
 }
 
 func (q *Queue) applyUnblocked(j *job) {
+	byIndex := slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
+		o := q.jobs[w.Job]
+		return isOfWholeJob(w) || o == nil || o.isFinal()
+	})
 	q.clearDependencies(j)
 	if !j.shared {
-		j.dependencies, j.expectedBefore, j.expectedSync, j.startTimeReached = nil, 0, 0, true
+		j.dependencies, j.expectedBefore, j.expectedSync, j.startTimeReached = slices.Clip(byIndex), 0, 0, true
+	}
+	for _, w := range byIndex {
+		q.addDependent(j, w.Job)
 	}
 	for _, other := range j.runOneSet {
 		q.addDependent(j, other)

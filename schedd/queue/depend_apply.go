@@ -29,7 +29,7 @@ func (q dependencyChanges) applyOwnDependencies(j *job) {
 		case w.Type.Blocks():
 			j.ownExtras().dependencies = append(j.dependencies, w)
 			q.addDependent(j, w.Job)
-			if w.Count != 0 || w.Type == eventlog.AfterReady {
+			if w.Count != 0 || w.Type == eventlog.AfterReady || w.Type == eventlog.AfterCorr {
 				q.countedDependents[w.Job] = true
 			}
 		}
@@ -182,16 +182,79 @@ func (q dependencyChanges) updateBlocked(j *job) {
 	if !j.isBlocked() {
 		from, to = to, from
 	}
-	if j.counts[from] == 0 {
+	each := j.waitsByIndex() && !j.isBlocked()
+	if j.counts[from] == 0 && !each {
 		return
 	}
 	q.batchReady(j, func() {
 		for i := range j.state {
-			if j.state[i] == from && !waitsForRestart(j, i) {
+			switch {
+			case j.state[i] != from || waitsForRestart(j, i):
+			case each && waitsForIndex(q.jobTable, j, i):
+			default:
 				q.setTaskState(j, i, to)
 			}
 		}
 	})
+}
+
+// releaseCorresponding has the tasks go on that waited for one of this job to succeed.
+func (q dependencyChanges) releaseCorresponding(other *job, ended int) {
+	if !q.countedDependents[other.seq] {
+		return
+	}
+	index := other.names().index(ended)
+	for seq := range q.dependents[other.seq] {
+		j := q.jobs[seq]
+		if j == nil || !j.waitsByIndex() || j.isBlocked() {
+			continue
+		}
+		first, end := j.tasksOfIndex(index)
+		for i := first; i < end; i++ {
+			if j.state[i] == roost.Blocked && !waitsForRestart(j, i) && !waitsForIndex(q.jobTable, j, i) {
+				q.setTaskState(j, i, roost.Idle)
+				q.markChanged(j)
+			}
+		}
+	}
+}
+
+// tasksOfIndex is which tasks have an index of the user's; none when there is no such
+// index.
+func (j *job) tasksOfIndex(index int) (first, end int) {
+	n := j.tasksPerIndex()
+	first = j.firstFromIndex(index) * n
+	if index < 0 || first >= len(j.state) || j.names().index(first) != index {
+		return 0, 0
+	}
+	return first, min(first+n, len(j.state))
+}
+
+// waitsForIndex reports whether a task waits for one of another array with its index.
+func waitsForIndex(q *jobTable, j *job, i int) bool {
+	index := j.names().index(i)
+	return slices.ContainsFunc(j.dependencies, func(w eventlog.JobDependency) bool {
+		return w.Type == eventlog.AfterCorr && !hasIndexSucceeded(q.jobs[w.Job], index)
+	})
+}
+
+// hasIndexSucceeded reports whether the tasks of a job with an index have.
+func hasIndexSucceeded(j *job, index int) bool {
+	if j == nil {
+		return false
+	}
+	first, end := j.tasksOfIndex(index)
+	for i := first; i < end; i++ {
+		if j.state[i] != roost.Completed || !j.records.HasSucceeded(i) {
+			return false
+		}
+	}
+	return first < end
+}
+
+// isTaskBlocked reports whether a task waits for something else than a machine.
+func isTaskBlocked(q *jobTable, j *job, i int) bool {
+	return j.isBlocked() || j.waitsByIndex() && waitsForIndex(q, j, i)
 }
 
 // resolveDeparted strikes a job that leaves from what other jobs wait for, where it has
@@ -199,11 +262,17 @@ func (q dependencyChanges) updateBlocked(j *job) {
 func (q dependencyChanges) resolveDeparted(gone *job) {
 	for seq := range q.dependents[gone.seq] {
 		j := q.jobs[seq]
-		left := slices.DeleteFunc(slices.Clone(j.dependencies), func(w eventlog.JobDependency) bool {
+		left := slices.Clone(j.dependencies)
+		for i, w := range left {
+			if w.Job == gone.seq {
+				left[i].Due = dueAfter(w, gone)
+			}
+		}
+		left = slices.DeleteFunc(left, func(w eventlog.JobDependency) bool {
 			met, _, _ := q.dependencyState(w, SubmitLimits{})
-			return w.Job == gone.seq && met
+			return w.Job == gone.seq && w.Due == 0 && met
 		})
-		if len(left) != len(j.dependencies) {
+		if !slices.Equal(left, j.dependencies) {
 			j.ownExtras().dependencies = left
 			q.unsavedJobs[seq], q.toResolve[seq] = true, true
 		}

@@ -109,9 +109,19 @@ func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 		}
 	}
 	on, sync := 0, 0
+	alternatives, dead, isMet := 0, 0, false
 	for _, text := range o.outcomes[seq].dependencies {
 		kind, rest, _ := strings.Cut(text, ":")
 		n, _ := strconv.ParseUint(rest, 10, 64)
+		if other, ok := strings.CutPrefix(kind, "?"); ok {
+			w := o.conditionUnmet(other, o.outcomes[n])
+			alternatives++
+			isMet = isMet || w == ""
+			if strings.HasPrefix(w, "never: ") {
+				dead++
+			}
+			continue
+		}
 		switch kind {
 		case "on":
 			on += int(n)
@@ -122,6 +132,13 @@ func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 				worse(w + text)
 			}
 		}
+	}
+	switch {
+	case isMet || alternatives == 0:
+	case dead == alternatives:
+		worse("never: no alternative can come")
+	default:
+		worse("not yet: no alternative has come")
 	}
 	for other, f := range o.outcomes {
 		named := map[string]bool{}
@@ -164,6 +181,8 @@ func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 func (o *dependencyOracle) conditionUnmet(kind string, f *dependencyOutcome) string {
 	removedEarly := f.removedUnstarted && !f.started // with all that wait for it
 	switch {
+	case kind == "aftercorr":
+		return o.conditionUnmet("afterok", f)
 	case kind == "after" && f.started, kind == "afterany" && f.ended && !removedEarly, kind == "afterok" && f.ended &&
 		f.ok, kind == "afternotok" && f.ended && !f.ok && !removedEarly:
 		return ""
@@ -287,7 +306,7 @@ func (o *dependencyOracle) randomDependencies(rng *rand.Rand) (says []string) {
 	for range rng.IntN(3) {
 		if len(open) > 0 {
 			kinds := []string{"after", "afterok", "afternotok", "afterany", "runone", "runone", "before", "beforeok",
-				"beforenotok", "beforeany", "syncwith"}
+				"beforenotok", "beforeany", "syncwith", "aftercorr", "?afterok", "?afternotok", "?afterany", "?after"}
 			if report := fmt.Sprintf("%s:%d", kinds[rng.IntN(len(kinds))],
 				open[rng.IntN(len(open))]); !slices.Contains(says, report) {
 				says = append(says, report)
@@ -300,9 +319,12 @@ func (o *dependencyOracle) randomDependencies(rng *rand.Rand) (says []string) {
 // anyDependencies makes up dependencies on jobs that there may be or not.
 func (d *testQueue) anyDependencies(rng *rand.Rand) (waits []string) {
 	kinds := strings.Fields("afterany afterok afternotok after runone before beforeok beforeany syncwith " +
-		"afterokarray afteranyarray")
+		"afterokarray afteranyarray aftercorr ?afterok ?afternotok ?after")
 	for range 1 + rng.IntN(2) {
 		waits = append(waits, fmt.Sprintf("%s:%d", kinds[rng.IntN(len(kinds))], 1+rng.Uint64N(d.queue.lastSeq)))
+		if rng.IntN(6) == 0 {
+			waits = append(waits, fmt.Sprintf("after:%d+%ds", 1+rng.Uint64N(d.queue.lastSeq), rng.IntN(40)))
+		}
 		if rng.IntN(8) == 0 {
 			waits = append(waits, []string{"on:1", "on:2", "synccount:1"}[rng.IntN(3)])
 		}

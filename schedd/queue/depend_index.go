@@ -16,11 +16,13 @@ type dependencyIndex struct {
 	countedDependents map[uint64]bool            // of those, jobs of which a number of tasks is waited for
 	toResolve         map[uint64]bool            // jobs that may be unblocked, or dropped
 	startTimes        map[uint64]bool            // jobs that wait for their start time
+	delays            map[uint64]int64           // when jobs are looked at again that wait some time after a start, unix ns
 }
 
 func newDependencyIndex(jobs *jobTable) *dependencyIndex {
 	return &dependencyIndex{jobTable: jobs, dependents: map[uint64]map[uint64]bool{},
-		countedDependents: map[uint64]bool{}, toResolve: map[uint64]bool{}, startTimes: map[uint64]bool{}}
+		countedDependents: map[uint64]bool{}, toResolve: map[uint64]bool{}, startTimes: map[uint64]bool{},
+		delays: map[uint64]int64{}}
 }
 
 // addDependent notes that a job depends on another, and has to be resolved when that one
@@ -65,6 +67,11 @@ func (q *dependencyIndex) NextDue() (at time.Time) {
 			at = t
 		}
 	}
+	for _, due := range q.delays {
+		if t := time.Unix(0, due); at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
 	return at
 }
 
@@ -89,6 +96,7 @@ func (q *dependencyIndex) clearDependencies(j *job) {
 	}
 	delete(q.startTimes, j.seq)
 	delete(q.toResolve, j.seq)
+	delete(q.delays, j.seq)
 }
 
 // How a job stands to others goes to disk with the job: what it said itself is in its
@@ -99,7 +107,7 @@ func (q *dependencyIndex) clearDependencies(j *job) {
 func (j *job) savedWaits() eventlog.JobWaits {
 	w := eventlog.JobWaits{ExpectedBefore: j.expectedBefore, ExpectedSync: j.expectedSync, RunOneSet: j.runOneSet,
 		RunOneStarted: j.runOneStarted, RemovedUnstarted: j.removedUnstarted,
-		StartTimeReached: j.startTimeReached && j.isBlocked() && j.spec.StartAfter > 0}
+		StartTimeReached: j.startTimeReached && (j.isBlocked() || j.waitsByIndex()) && j.spec.StartAfter > 0}
 	for _, d := range j.dependencies {
 		if !slices.Contains(j.submission.dependencies, d) {
 			w.Added = append(w.Added, d)
@@ -140,6 +148,12 @@ func (q *dependencyIndex) Followups(now time.Time) (events []eventlog.JobEvent) 
 			q.toResolve[seq] = true
 		}
 	}
+	for seq, due := range q.delays {
+		if now.UnixNano() >= due {
+			delete(q.delays, seq)
+			q.toResolve[seq] = true
+		}
+	}
 	for _, seq := range takeAll(&q.toResolve) {
 		if j := q.jobs[seq]; j != nil && !j.isFinal() {
 			events = append(events, q.followup(now, j)...)
@@ -158,23 +172,120 @@ func (q *dependencyIndex) followup(now time.Time, j *job) []eventlog.JobEvent {
 			return drop("only one of it and job %d was to run, and that has ended", seq)
 		}
 	}
-	open := 0
+	s := q.weighDependencies(now, j)
+	if s.isDead {
+		return drop("it was to run "+s.dead.Type.String()+" job %d, and that has ended otherwise", s.dead.Job)
+	}
+	events := q.dropUnmatched(now, j, s)
+	if len(events) == 1 && len(events[0].Ranges) == 0 {
+		return events
+	}
+	isOver := j.isWaiting() || s.ended > 0
+	if s.open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.StartAfter && isOver &&
+		(len(j.dependencies) > 0 || !j.startTimeReached) {
+		events = append(events, eventlog.JobEvent{Type: eventlog.Unblocked, Time: now.UnixNano(), Job: j.seq})
+	}
+	return events
+}
+
+// dependencySums is how the dependencies of a job stand.
+type dependencySums struct {
+	open   int                    // that may come yet, beside those by index
+	ended  int                    // those by index whose other array has ended
+	lost   eventlog.JobDependency // one of these
+	isDead bool                   // the job can never run
+	dead   eventlog.JobDependency // for this one
+}
+
+// weighDependencies sums up what a job waits for. A job that has left the queue was final
+// when it did, and its dependants were ripe before that.
+func (q *dependencyIndex) weighDependencies(now time.Time, j *job) (s dependencySums) {
+	var alternatives struct{ met, open, dead int }
 	for _, w := range j.dependencies {
-		// A job that has left the queue was final when it did, and its dependants were
-		// ripe before that.
+		if w.Type == eventlog.AfterCorr {
+			if o := q.jobs[w.Job]; o == nil || o.isFinal() {
+				s.ended++
+				s.lost = w
+			}
+			continue
+		}
 		met, dead, err := q.dependencyState(w, SubmitLimits{})
+		dead = dead || err != nil || met && q.neverRan(j, w)
+		if met && !dead {
+			met = q.isDelayOver(now, j, w)
+		}
 		switch {
-		case dead || err != nil || met && q.neverRan(j, w):
-			return drop("it was to run "+w.Type.String()+" job %d, and that has ended otherwise", w.Job)
+		case dead && w.Alternative:
+			alternatives.dead++
+			s.dead = w
+		case dead:
+			return dependencySums{isDead: true, dead: w}
+		case w.Alternative && met:
+			alternatives.met++
+		case w.Alternative:
+			alternatives.open++
 		case !met:
-			open++
+			s.open++
 		}
 	}
-	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.StartAfter &&
-		(len(j.dependencies) > 0 || !j.startTimeReached) {
-		return []eventlog.JobEvent{{Type: eventlog.Unblocked, Time: now.UnixNano(), Job: j.seq}}
+	if alternatives.met == 0 {
+		s.open += alternatives.open
+		s.isDead = alternatives.dead > 0 && alternatives.open == 0
 	}
-	return nil
+	return s
+}
+
+// isDelayOver reports whether the time has passed that a job waits after the start of
+// another. If not, the job is looked at again when it has.
+func (q *dependencyIndex) isDelayOver(now time.Time, j *job, w eventlog.JobDependency) bool {
+	due := dueAfter(w, q.jobs[w.Job])
+	if due <= now.UnixNano() {
+		return true
+	}
+	if at, ok := q.delays[j.seq]; !ok || due < at {
+		q.delays[j.seq] = due
+	}
+	return false
+}
+
+// dropUnmatched drops the tasks of an array that waited for those of another one that has
+// ended, and have not succeeded or are not there. If there are no others, the whole job
+// is dropped.
+func (q *dependencyIndex) dropUnmatched(now time.Time, j *job, s dependencySums) []eventlog.JobEvent {
+	if s.ended == 0 {
+		return nil
+	}
+	var ranges []eventlog.IndexRange
+	dropped := 0
+	for i, state := range j.state {
+		if state != roost.Held && (state != roost.Blocked || waitsForRestart(j, i)) || !waitsForEnded(q.jobTable, j, i) {
+			continue
+		}
+		dropped++
+		if n := len(ranges); n > 0 && ranges[n-1].Last == i-1 {
+			ranges[n-1].Last = i
+			continue
+		}
+		ranges = append(ranges, eventlog.IndexRange{First: i, Last: i})
+	}
+	if dropped == 0 {
+		return nil
+	}
+	if dropped == len(j.state) {
+		ranges = nil
+	}
+	return []eventlog.JobEvent{{Type: eventlog.Dropped, Time: now.UnixNano(), Job: j.seq, Ranges: ranges,
+		Reason: q.dropReason(j, "it was to run after the task of job %d with its index, and that has not succeeded",
+			s.lost.Job)}}
+}
+
+// waitsForEnded reports whether a task waits for one that can never succeed any more.
+func waitsForEnded(q *jobTable, j *job, i int) bool {
+	index := j.names().index(i)
+	return slices.ContainsFunc(j.dependencies, func(w eventlog.JobDependency) bool {
+		o := q.jobs[w.Job]
+		return w.Type == eventlog.AfterCorr && (o == nil || o.isFinal()) && !hasIndexSucceeded(o, index)
+	})
 }
 
 // neverRan reports whether a job of qsub waits for one that was removed while held or

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
@@ -26,9 +27,11 @@ func parseDependencyType(s string) (eventlog.DependencyType, bool) {
 // parseDependency reads an entry of DependsOn: "afterok:12", "12",
 // "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
 func parseDependency(text string) (w eventlog.JobDependency, job string, err error) {
+	text, w.Alternative = strings.CutPrefix(text, "?")
 	kind, job, found := strings.Cut(text, ":")
 	if !found {
-		return eventlog.JobDependency{Type: eventlog.AfterOK}, text, nil
+		w.Type = eventlog.AfterOK
+		return w, text, nil
 	}
 	name, ofArray := strings.CutSuffix(kind, "array")
 	if ofArray {
@@ -39,7 +42,7 @@ func parseDependency(text string) (w eventlog.JobDependency, job string, err err
 	switch {
 	case !ok || ofArray && !t.AllowsCount() && t.MirroredType() == 0:
 		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
-			"afterready, before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+			"aftercorr, afterready, before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
 	case t == eventlog.OnCount || t == eventlog.SyncCount:
 		n, err := strconv.Atoi(job)
 		if err != nil || n < 1 || n > maxDependencies {
@@ -48,11 +51,37 @@ func parseDependency(text string) (w eventlog.JobDependency, job string, err err
 		return eventlog.JobDependency{Type: t, Count: n}, "", nil
 	}
 	w.Type = t
+	if w.Alternative && (!t.Blocks() || t == eventlog.SyncWith || t == eventlog.AfterCorr) {
+		return w, "", fmt.Errorf("%w: %q cannot be one of several alternatives", roost.Invalid, kind)
+	}
+	if at := strings.LastIndexByte(job, '+'); at >= 0 {
+		if w.Delay, err = parseDelay(t, ofArray, job[at+1:]); err != nil {
+			return w, "", err
+		}
+		job = job[:at]
+	}
 	if ofArray && t.AllowsCount() {
 		w.Count = eventlog.EveryTask
 		job, w.Count, err = cutCount(job)
 	}
 	return w, job, err
+}
+
+// parseDelay reads how long a job waits after the start of another: "5m", or "5", which
+// are minutes (sbatch). It is in seconds.
+func parseDelay(t eventlog.DependencyType, ofArray bool, text string) (int64, error) {
+	if t != eventlog.After || ofArray {
+		return 0, fmt.Errorf("%w: a time can be added to the start of a job only, as in after:12+5m", roost.Invalid)
+	}
+	if minutes, err := strconv.ParseUint(text, 10, 32); err == nil {
+		text = strconv.FormatUint(minutes, 10) + "m"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d/time.Second > eventlog.MaxDelay {
+		return 0, fmt.Errorf("%w: %q is no time to wait after a start: write it as in after:12+5m, of a year at most",
+			roost.Invalid, text)
+	}
+	return int64(d / time.Second), nil
 }
 
 // cutCount takes "[3]" off "12[3].host" or "12[][3].host".
@@ -71,6 +100,11 @@ func cutCount(job string) (rest string, count int, err error) {
 // dependencyText writes a dependency as PBS does.
 func dependencyText(w eventlog.JobDependency, host string) string {
 	switch {
+	case w.Alternative:
+		w.Alternative = false
+		return "?" + dependencyText(w, host)
+	case w.Delay != 0:
+		return fmt.Sprintf("%v:%d.%s+%v", w.Type, w.Job, host, delayText(w.Delay))
 	case w.Type == eventlog.OnCount || w.Type == eventlog.SyncCount:
 		return fmt.Sprintf("%v:%d", w.Type, w.Count)
 	case w.Count != 0:
@@ -85,6 +119,14 @@ func dependencyText(w eventlog.JobDependency, host string) string {
 		return fmt.Sprintf("%s:%d[]%s.%s", name, w.Job, count, host)
 	}
 	return fmt.Sprintf("%v:%d.%s", w.Type, w.Job, host)
+}
+
+// delayText writes a delay in seconds in whole minutes, if it can be.
+func delayText(seconds int64) string {
+	if seconds%60 == 0 {
+		return fmt.Sprintf("%dm", seconds/60)
+	}
+	return fmt.Sprintf("%ds", seconds)
 }
 
 // DependencyText tells what a job still says of others, and others of it, as PBS writes
@@ -142,8 +184,17 @@ func (j *jobWaits) isBlocked() bool { return j.isFlow || j.isWaiting() }
 
 // isWaiting reports whether the job waits for other jobs or for its time.
 func (j *jobWaits) isWaiting() bool {
-	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
+	return slices.ContainsFunc(j.dependencies, isOfWholeJob) || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
 		!j.startTimeReached
+}
+
+// isOfWholeJob reports whether all tasks of a job wait for a dependency, and not each for
+// another task.
+func isOfWholeJob(w eventlog.JobDependency) bool { return w.Type != eventlog.AfterCorr }
+
+// waitsByIndex reports whether each task waits for one of another array.
+func (j *jobWaits) waitsByIndex() bool {
+	return slices.ContainsFunc(j.dependencies, func(w eventlog.JobDependency) bool { return !isOfWholeJob(w) })
 }
 
 // waitsForTimeOnly reports whether the job waits for its start time, and for no other

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -25,6 +26,8 @@ type dependencyResolver struct {
 	earlier   []eventlog.JobEvent // the jobs of the same submission before it
 	limits    SubmitLimits
 	fromQsub  bool // it is one of qsub
+	isArray   bool // users know its tasks by indexes
+	now       time.Time
 }
 
 // resolveAll resolves DependsOn.
@@ -38,16 +41,41 @@ func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]eventlog.JobDependenc
 			roost.AttrDependsOn, roost.Invalid)
 	}
 	var waits []eventlog.JobDependency
+	alternatives, isMet := 0, false
 	for _, text := range list {
 		w, needed, err := r.resolveOne(text)
 		if err != nil {
 			return nil, fmt.Errorf("dependency %q: %w", text, err)
 		}
+		if w.Alternative {
+			alternatives++
+			isMet = isMet || !needed
+		}
 		if needed && !slices.Contains(waits, w) {
 			waits = append(waits, w)
 		}
 	}
+	if isMet { // one of them is enough
+		waits = slices.DeleteFunc(waits, func(w eventlog.JobDependency) bool { return w.Alternative })
+	} else if err := r.checkAlternatives(waits, alternatives); err != nil {
+		return nil, err
+	}
 	return waits, r.checkCycles(waits)
+}
+
+// checkAlternatives refuses alternatives of which none can come any more, but from qsub,
+// whose job is taken and dropped.
+func (r *dependencyResolver) checkAlternatives(waits []eventlog.JobDependency, alternatives int) error {
+	for _, w := range waits {
+		if w.Alternative && w.Type != eventlog.Never {
+			return nil
+		}
+	}
+	if alternatives == 0 || r.fromQsub {
+		return nil
+	}
+	return fmt.Errorf("dependencies: %w: the jobs that this one could run after have all ended otherwise already",
+		roost.Conflict)
 }
 
 // resolveOne resolves one dependency, and says whether anything of it is left to wait
@@ -65,6 +93,7 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 		w.Job = r.earlier[n].Job
 		return w, true, r.checkIsService(w)
 	}
+	w.Type = r.typeFor(w)
 	id, err := roost.ParseJobID(job, r.host)
 	switch {
 	case err != nil:
@@ -76,6 +105,9 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	w.Job = id.Seq
 	if t, ok := taskOfNumber(r.jobTable, id.Seq); ok && r.jobs[id.Seq] == nil {
 		w.Job = t.Job.Seq
+	}
+	if o := r.jobs[w.Job]; w.Type == eventlog.AfterCorr && o != nil && !o.spec.Array {
+		w.Type = eventlog.AfterOK
 	}
 	if r.jobs[w.Job] == nil || r.jobs[w.Job].isFinal() {
 		return r.resolveEnded(w)
@@ -97,8 +129,30 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	if dead {
 		return r.resolveImpossible(w)
 	}
-	return w, !met, err
+	return w, !met || dueAfter(w, r.jobs[w.Job]) > r.now.UnixNano(), err
 }
+
+// typeFor is the type of a dependency for a job that may be no array: then it has no
+// indexes, and waits for all tasks.
+func (r *dependencyResolver) typeFor(w eventlog.JobDependency) eventlog.DependencyType {
+	if w.Type == eventlog.AfterCorr && !r.isArray {
+		return eventlog.AfterOK
+	}
+	return w.Type
+}
+
+// dueAfter is when the delay of a dependency is over that is met otherwise; 0: it has
+// none, or nobody knows any more.
+func dueAfter(w eventlog.JobDependency, other *job) int64 {
+	switch {
+	case w.Due != 0 || w.Delay == 0:
+		return w.Due
+	case other == nil || other.firstStarted == 0:
+		return 0
+	}
+	return other.firstStarted + w.Delay*int64(time.Second)
+}
+
 
 // checkIsService checks that a job that has to become ready is a service. Another one
 // never is.
@@ -141,16 +195,19 @@ func (r *dependencyResolver) resolveEnded(w eventlog.JobDependency) (eventlog.Jo
 	}
 	if w.Type.Blocks() && w.Type != eventlog.SyncWith {
 		if met, _, err = r.dependencyState(w, r.limits); err != nil || met {
-			return w, false, err
+			return w, dueAfter(w, r.jobs[w.Job]) > r.now.UnixNano(), err
 		}
+	}
+	if w.Type == eventlog.AfterCorr && r.jobs[w.Job] != nil {
+		return w, true, nil // some of its tasks may have succeeded
 	}
 	return r.resolveImpossible(w)
 }
 
 // resolveImpossible is for what cannot come any more.
 func (r *dependencyResolver) resolveImpossible(w eventlog.JobDependency) (eventlog.JobDependency, bool, error) {
-	if r.fromQsub {
-		return eventlog.JobDependency{Type: eventlog.Never, Job: w.Job}, true, nil
+	if r.fromQsub || w.Alternative {
+		return eventlog.JobDependency{Type: eventlog.Never, Job: w.Job, Alternative: w.Alternative}, true, nil
 	}
 	return w, false, fmt.Errorf("%w: that job has ended otherwise already, so this one would never run", roost.Conflict)
 }
@@ -184,7 +241,7 @@ func (r *dependencyResolver) checkCycles(waits []eventlog.JobDependency) error {
 		case w.Type == eventlog.RunOne && before[w.Job]:
 			return fmt.Errorf("dependency \"%s\": %w: this job waits for %v, which is not to run if this one does",
 				dependencyText(w, r.host), roost.Conflict, other)
-		case w.Type == eventlog.AfterOK && w.Count == 0 && slices.Contains(waits,
+		case w.Type == eventlog.AfterOK && w.Count == 0 && !w.Alternative && slices.Contains(waits,
 			eventlog.JobDependency{Type: eventlog.AfterNotOK, Job: w.Job, Count: 0}):
 			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", dependencyText(w, r.host),
 				roost.Conflict, other)
@@ -225,7 +282,10 @@ func (r *dependencyResolver) precedingJobs(waits []eventlog.JobDependency) map[u
 // dependencyState says how a dependency stands: met, or dead, or neither yet.
 func (q *jobTable) dependencyState(w eventlog.JobDependency, limits SubmitLimits) (met, dead bool, err error) {
 	j := q.jobs[w.Job]
-	if j == nil {
+	switch {
+	case w.Due != 0:
+		return true, false, nil
+	case j == nil:
 		return pastDependencyState(w, limits)
 	}
 	all, counts, failed := j.userCounts()
@@ -262,8 +322,11 @@ func (q *jobTable) dependencyState(w eventlog.JobDependency, limits SubmitLimits
 		return wanted > 0 && int(j.serviceStates[roost.ServiceReady]) >= wanted, final, nil
 	}
 	ok := done == all && failed == 0
-	if w.Type == eventlog.AfterOK {
+	switch w.Type {
+	case eventlog.AfterOK:
 		return final && ok, final && !ok, nil
+	case eventlog.AfterCorr: // what its tasks come to, is theirs
+		return final && ok, false, nil
 	}
 	return final && !ok, final && ok, nil
 }
@@ -280,7 +343,7 @@ func pastDependencyState(w eventlog.JobDependency, limits SubmitLimits) (met, de
 		return false, false, none
 	case w.Type == eventlog.After || w.Type == eventlog.AfterAny:
 		return true, false, nil
-	case w.Type == eventlog.AfterOK:
+	case w.Type == eventlog.AfterOK || w.Type == eventlog.AfterCorr:
 		return ok, !ok, nil
 	case w.Type == eventlog.AfterNotOK:
 		return !ok, ok, nil

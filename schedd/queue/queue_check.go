@@ -186,8 +186,15 @@ func (q *quotaDemands) checkDemands() {
 // checkDependencies checks that a job's tasks stand where what it waits for has them, and
 // that rivals know each other.
 func (q *jobTable) checkDependencies(j *job) {
-	if j.counts[roost.Blocked] > j.waitingRestarts && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
+	byIndex := j.waitsByIndex()
+	if j.counts[roost.Blocked] > j.waitingRestarts && !j.isBlocked() && !byIndex ||
+		j.counts[roost.Idle] > 0 && j.isBlocked() {
 		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
+	}
+	for i, state := range j.state {
+		if byIndex && state == roost.Blocked && !waitsForRestart(j, i) && !isTaskBlocked(q, j, i) {
+			panic(fmt.Sprintf("queue: task %d of job %d waits for a task of its index, and that has succeeded", i, j.seq))
+		}
 	}
 	if j.expectedBefore < 0 || j.expectedSync < 0 {
 		panic(fmt.Sprintf("queue: job %d waits for %d and %d jobs", j.seq, j.expectedBefore, j.expectedSync))

@@ -162,7 +162,7 @@ func (q *Queue) applyBackoffEnded(j *job, e eventlog.JobEvent) {
 		panic(fmt.Sprintf("queue: the wait of %v ended %v too early", j.id(q.host).Task(e.Index),
 			time.Duration(t.At-e.Time)))
 	}
-	if j.isBlocked() {
+	if isTaskBlocked(q.jobTable, j, e.Index) {
 		q.endWait(j, e.Index)
 		return
 	}

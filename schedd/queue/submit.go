@@ -278,7 +278,7 @@ func (q *submissionIndex) checkSubmission(now time.Time, who CallerIdentity, spe
 	if err := inside.checkFits(&p, spec, set, allocs); err != nil {
 		return eventlog.JobEvent{}, err
 	}
-	r.fromQsub = p.FromQsub
+	r.fromQsub, r.isArray, r.now = p.FromQsub, p.Array, now
 	waits, err := r.resolveAll(ad)
 	if err != nil {
 		return eventlog.JobEvent{}, err

@@ -14,7 +14,15 @@ type JobDependency struct {
 	// of how many tasks it has to be true; 0: of the job as a whole, every: of all. Of
 	// OnCount and SyncCount how many jobs
 	Count int
+	// one of those that are alternatives has to be true, and not all (sbatch,
+	// --dependency=A?B)
+	Alternative bool
+	Delay       int64 // of After: so many seconds after that
+	Due         int64 // it is true from then on, unix nanoseconds: the other one has left the queue; 0: it has not
 }
+
+// MaxDelay bounds Delay, in seconds: a year.
+const MaxDelay = 366 * 24 * 3600
 
 // EveryTask is a Count that stands for all tasks, however many there are.
 const EveryTask = -1
@@ -42,13 +50,16 @@ const (
 	BeforeNotOK
 	BeforeAny
 	AfterReady // all wanted tasks of the other one, a service, are ready
+	// each task of this array waits for the one of the other array that has its index to
+	// succeed (sbatch, --dependency=aftercorr)
+	AfterCorr
 )
 
 var DependencyTypeNames = [...]string{
 	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone",
 	SyncWith: "syncwith", Never: "never", OnCount: "on",
 	SyncCount: "synccount", Before: "before", BeforeOK: "beforeok", BeforeNotOK: "beforenotok", BeforeAny: "beforeany",
-	AfterReady: "afterready",
+	AfterReady: "afterready", AfterCorr: "aftercorr",
 }
 
 func (t DependencyType) String() string {
@@ -86,7 +97,7 @@ func (t DependencyType) MirrorOf() DependencyType {
 
 // Blocks reports whether a job waits for the other one by this type.
 func (t DependencyType) Blocks() bool {
-	return t >= AfterOK && t <= After || t == SyncWith || t == Never || t == AfterReady
+	return t >= AfterOK && t <= After || t == SyncWith || t == Never || t == AfterReady || t == AfterCorr
 }
 
 // AllowsCount reports whether a type may ask for so many tasks of an array.
@@ -97,6 +108,15 @@ func (w JobDependency) append(b []byte) []byte {
 	b = appendNumber(appendNumber(b, 1, uint64(w.Type)), 2, w.Job)
 	if w.Count != 0 {
 		b = appendNumber(b, 3, uint64(w.Count+2))
+	}
+	if w.Alternative {
+		b = appendNumber(b, 4, 1)
+	}
+	if w.Delay != 0 {
+		b = appendNumber(b, 5, uint64(w.Delay))
+	}
+	if w.Due != 0 {
+		b = appendNumber(b, 6, uint64(w.Due))
 	}
 	return b
 }
@@ -110,11 +130,19 @@ func (w *JobDependency) decode(b []byte) error {
 			w.Job = f.value
 		case 3:
 			w.Count = int(f.value) - 2
+		case 4:
+			w.Alternative = f.value != 0
+		case 5:
+			w.Delay = int64(f.value)
+		case 6:
+			w.Due = int64(f.value)
 		}
 		return nil
 	})
-	if err == nil && (w.Type < AfterOK || w.Type > AfterReady || w.Count < EveryTask || w.Count > roost.MaxTasks) {
-		err = fmt.Errorf("%w: a dependency of type %d and count %d", roost.Invalid, w.Type, w.Count)
+	if err == nil && (w.Type < AfterOK || w.Type > AfterCorr || w.Count < EveryTask || w.Count > roost.MaxTasks ||
+		w.Delay < 0 || w.Delay > MaxDelay || w.Due < 0) {
+		err = fmt.Errorf("%w: a dependency of type %d, count %d and a delay of %d s", roost.Invalid, w.Type, w.Count,
+			w.Delay)
 	}
 	return err
 }
