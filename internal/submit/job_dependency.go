@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost/internal/lazyregexp"
 
@@ -17,6 +18,8 @@ import (
 // jobDependency is one condition that a job waits for.
 type jobDependency struct {
 	dependencyType string // one of dependencyTypes, or on or synccount
+	isAlternative  bool   // it is one of several
+	delay          string // after its start, as "5m"
 	id             string // id of a job elsewhere, or empty
 	job            string // label of a job of this file, or empty
 	sourceRange    hcl.Range
@@ -27,7 +30,7 @@ type jobDependency struct {
 var (
 	dependencyTypes = []string{
 		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone",
-		"syncwith", "afterready", "afterstartarray", "afterokarray",
+		"syncwith", "aftercorr", "afterready", "afterstartarray", "afterokarray",
 		"afternotokarray", "afteranyarray",
 	}
 	numberTypes = []string{"on", "synccount"}
@@ -35,6 +38,9 @@ var (
 
 // maxDependencies bounds the number of later jobs that a job waits for, as in the schedd.
 const maxDependencies = 1_000_000
+
+// maxDelay bounds how long a job waits after the start of another, as in the schedd.
+const maxDelay = 366 * 24 * time.Hour
 
 const dependsOnHint = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when " +
 	"= \"afterany\" }]."
@@ -88,8 +94,9 @@ func (b *jobBuilder) addDependency(v cty.Value, at hcl.Range, element bool) {
 // addConditional reads { id = …, when = … }.
 func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 	for _, name := range sortedKeys(m) {
-		if name != "id" && name != "when" {
-			b.reportProblem(at, fmt.Sprintf("a dependency has no %q", name), "It has an id and a when. "+dependsOnHint)
+		if name != "id" && name != "when" && name != "alternative" && name != "delay" {
+			b.reportProblem(at, fmt.Sprintf("a dependency has no %q", name),
+				"It has an id and a when, and perhaps alternative or delay. "+dependsOnHint)
 			return
 		}
 	}
@@ -112,6 +119,7 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 			return
 		}
 	}
+	before := len(b.dependencies)
 	switch ty := id.Type(); {
 	case ty == cty.String || ty == cty.Number:
 		s, _ := b.taskReader().valueText(id, at, "id")
@@ -121,6 +129,37 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 	default:
 		b.reportProblem(at, "id is not a job", fmt.Sprintf("It is %s. %s", describeValue(id), dependsOnHint))
 	}
+	if len(b.dependencies) > before {
+		b.addVariant(&b.dependencies[before], m, at)
+	}
+}
+
+// addVariant reads what else a dependency may say: alternative = true, and a delay after
+// the other's start.
+func (b *jobBuilder) addVariant(d *jobDependency, m map[string]cty.Value, at hcl.Range) {
+	if v, ok := m["alternative"]; ok && !v.IsNull() {
+		if v.Type() != cty.Bool {
+			b.reportProblem(at, "alternative is not true or false", fmt.Sprintf("It is %s. With alternative = true the "+
+				"job waits for one of those that have it, and not for all.", describeValue(v)))
+			return
+		}
+		d.isAlternative = v.True()
+	}
+	v, ok := m["delay"]
+	if !ok || v.IsNull() {
+		return
+	}
+	text := ""
+	if v.Type() == cty.String {
+		text = v.AsString()
+	}
+	if delay, err := time.ParseDuration(text); err != nil || delay < 0 || delay > maxDelay || d.dependencyType != "after" {
+		b.reportProblem(at, "this is not a time to wait after a start", fmt.Sprintf("delay is %s, and when is %q. Write "+
+			"{ id = job.NAME, when = \"after\", delay = \"5m\" }, with a year at most.", describeValue(v),
+			d.dependencyType))
+		return
+	}
+	d.delay = text
 }
 
 // addID adds a dependency in the form "123", "123.host" or "afterany:123".
@@ -142,7 +181,8 @@ func (b *jobBuilder) addID(s string, at hcl.Range) {
 // parseDependency parses "[type:]id" and "on:N". After the id of an array a number of
 // tasks may follow for which the condition must hold: "afterokarray:12[][3]".
 func parseDependency(s string) (jobDependency, error) {
-	dep := jobDependency{dependencyType: "afterok", id: s}
+	s, isAlternative := strings.CutPrefix(s, "?")
+	dep := jobDependency{dependencyType: "afterok", id: s, isAlternative: isAlternative}
 	if when, id, ok := strings.Cut(s, ":"); ok {
 		if containsName(numberTypes, when) {
 			if n, err := strconv.Atoi(id); err != nil || n < 1 || n > maxDependencies {
@@ -154,6 +194,13 @@ func parseDependency(s string) (jobDependency, error) {
 			return dep, fmt.Errorf("%q is not a way to wait", when)
 		}
 		dep.dependencyType, dep.id = when, id
+	}
+	if when := dep.dependencyType; isAlternative && (strings.HasPrefix(when, "before") ||
+		containsName([]string{"runone", "syncwith", "aftercorr"}, when)) {
+		return dep, fmt.Errorf("%q cannot be one of several alternatives", when)
+	}
+	if dep.dependencyType == "after" {
+		dep.id, dep.delay, _ = strings.Cut(dep.id, "+")
 	}
 	plain := dep.id
 	if strings.HasSuffix(dep.dependencyType, "array") {
@@ -241,7 +288,14 @@ func (b *jobBuilder) setDependsOn() {
 		if d.job != "" {
 			id = fmt.Sprintf("@%d", b.parser.builtJobs[d.job].position)
 		}
-		if entry := d.dependencyType + ":" + id; !containsName(list, entry) {
+		entry := d.dependencyType + ":" + id
+		if d.delay != "" {
+			entry += "+" + d.delay
+		}
+		if d.isAlternative {
+			entry = "?" + entry
+		}
+		if !containsName(list, entry) {
 			list = append(list, entry)
 		}
 	}

@@ -215,20 +215,25 @@ func parseHostList(v string) (names []string, ok bool) {
 
 // dependTypes are the types of dependencies of job files, some of which Slurm has, too.
 var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone " +
-	"syncwith afterready afterstartarray afterokarray afternotokarray afteranyarray")
+	"syncwith aftercorr afterready afterstartarray afterokarray afternotokarray afteranyarray")
 
 // parseDependsOn returns advice for a dependency, whose ids are those of the other
 // system.
 func parseDependsOn(v, separators string) string {
-	var parts []string
-	var other []string
+	mark := ""
+	if strings.Contains(separators, "?") && strings.Contains(v, "?") {
+		mark = "?"
+	}
+	var parts, other []string
 	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-		kind, _, _ := strings.Cut(strings.TrimSpace(part), ":")
-		switch {
-		case kind == "afterok":
+		kind, ids, _ := strings.Cut(strings.TrimSpace(part), ":")
+		switch _, minutes, isDelayed := strings.Cut(ids, "+"); {
+		case kind == "afterok" && mark == "":
 			parts = append(parts, `"ID"`)
+		case kind == "after" && isDelayed:
+			parts = append(parts, `"`+mark+`after:ID+`+shownLine(minutes)+`m"`)
 		case slices.Contains(dependTypes, kind):
-			parts = append(parts, `"`+kind+`:ID"`)
+			parts = append(parts, `"`+mark+kind+`:ID"`)
 		default:
 			other = append(other, kind)
 		}
@@ -243,8 +248,6 @@ func parseDependsOn(v, separators string) string {
 		case "singleton":
 			why += " singleton: let each depend on the one before, or take a limit of one for all of them: limits " +
 				"= [\"NAME\"]."
-		case "aftercorr":
-			why += " aftercorr: a job waits for all tasks of another; put both steps into one script."
 		default:
 			why += fmt.Sprintf(" There is no %q: let the later job depend on this one with afterok, afternotok, "+
 				"afterany or after.", shownLine(kind))

@@ -7,11 +7,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dependTypes returns the types of dependencies of OpenPBS and Torque, and afterready,
-// with their kinds of operands.
+// dependTypes returns the types of dependencies of OpenPBS and Torque, and of Roost's
+// own, with their kinds of operands.
 func dependTypes() map[string]dependencyKind {
 	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs,
-		"syncwith": takesJobs, "afterready": takesJobs}
+		"syncwith": takesJobs, "afterready": takesJobs, "aftercorr": takesJobs}
 	for _, when := range []string{"", "ok", "notok", "any"} {
 		kinds["after"+when], kinds["before"+when] = takesJobs, takesJobs
 		array := when + "array"
@@ -33,12 +33,16 @@ const (
 )
 
 // setDepend parses "type:id[:id…][,type:…]" and "on:N". A dependency is on whole jobs,
-// not on a subjob or a range. In the ad each id has its type before it.
+// not on a subjob or a range. In the ad each id has its type before it. A "?" before a
+// type makes alternatives of its jobs, and a time may follow a job, as in "after:12+5m".
 func (s *JobSubmission) setDepend(value string) error {
 	for _, group := range strings.Split(value, ",") {
-		kind, ids, _ := strings.Cut(strings.TrimSpace(group), ":")
+		group, isAlternative := strings.CutPrefix(strings.TrimSpace(group), "?")
+		kind, ids, _ := strings.Cut(group, ":")
 		switch what := dependTypes()[kind]; {
 		case what == 0 || ids == "":
+			return IllegalValueError('W')
+		case what == takesNumber && isAlternative:
 			return IllegalValueError('W')
 		case what == takesNumber:
 			if n, err := strconv.Atoi(ids); err != nil || n < 1 {
@@ -47,16 +51,23 @@ func (s *JobSubmission) setDepend(value string) error {
 			s.dependencies = append(s.dependencies, kind+":"+ids)
 		default:
 			for _, id := range strings.Split(ids, ":") {
+				id, delay, isDelayed := strings.Cut(id, "+")
 				name, ok := parseDependencyID(id, what == takesArrays)
-				if !ok {
+				if !ok || isDelayed && (kind != "after" || delay == "") {
 					return IllegalValueError('W')
 				}
-				s.dependencies = append(s.dependencies, kind+":"+name)
+				if isDelayed {
+					name += "+" + delay
+				}
+				s.dependencies = append(s.dependencies, alternativeMark[isAlternative]+kind+":"+name)
 			}
 		}
 	}
 	return nil
 }
+
+// alternativeMark is before the type of a dependency that is one of several alternatives.
+var alternativeMark = map[bool]string{true: "?"}
 
 // parseDependencyID parses a job id with or without a server. If counted is set, an array
 // may have a number of subjobs. Examples are "12", "12[].host", "12[3].host@server" and

@@ -466,18 +466,26 @@ func (j *Job) StdErr() string { return cmp.Or(j.path(roost.AttrErr), j.StdOut())
 // StdIn is the file of standard input.
 func (j *Job) StdIn() string { return cmp.Or(j.path(roost.AttrIn), "/dev/null") }
 
-// Dependency is what is left of what the job waits for; empty: nothing.
+// Dependency is what is left of what the job waits for; empty: nothing. Alternatives are
+// joined by question marks.
 func (j *Job) Dependency() string {
-	parts := make([]string, 0, len(j.GetDepends()))
+	parts, separator := make([]string, 0, len(j.GetDepends())), ","
 	for _, d := range j.GetDepends() {
+		d, isAlternative := strings.CutPrefix(d, "?")
 		kind, id, _ := strings.Cut(d, ":")
 		if strings.HasPrefix(kind, "before") { // it is what another job waits for
 			continue
 		}
-		id, _, _ = strings.Cut(id, ".")
+		id, delay, isDelayed := strings.Cut(id, "+")
+		if id, _, _ = strings.Cut(id, "."); isDelayed {
+			id += "+" + strings.TrimSuffix(delay, "m")
+		}
+		if isAlternative {
+			separator = "?"
+		}
 		parts = append(parts, kind+":"+id+"(unfulfilled)")
 	}
-	return strings.Join(parts, ",")
+	return strings.Join(parts, separator)
 }
 
 // Attributes are the attributes of ads that the fields read.

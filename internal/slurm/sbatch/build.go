@@ -233,55 +233,70 @@ func (s *submission) addMail(add func(byte, string)) error {
 
 // addDependency adds what --dependency asks for.
 func (s *submission) addDependency(add func(byte, string)) error {
-	text := s.value("dependency")
-	var words []string
-	for word := range strings.SplitSeq(text, ",") {
-		if word == "singleton" {
-			s.isSingleton = true
-			continue
-		}
-		words = append(words, word)
-	}
-	list, err := ParseDependencies(strings.Join(words, ","))
+	list, isSingleton, err := ParseDependencies(s.value("dependency"))
 	if err != nil {
 		return fail("Batch job submission failed: %v", err)
 	}
-	if len(list) > 0 {
+	if s.isSingleton = isSingleton; len(list) > 0 {
 		add('W', "depend="+strings.Join(list, ","))
 	}
 	return nil
 }
 
-// errDependency is Slurm's refusal of a dependency that cannot be read.
-var errDependency = errors.New("Job dependency problem")
+// The refusals of a dependency: Slurm's own, and that of what is not here.
+var (
+	errDependency = errors.New("Job dependency problem")
+	errSingleton  = errors.New("singleton cannot be one of several alternatives in --dependency: leave it out, or " +
+		"join all with commas")
+)
 
-// ParseDependencies reads the value of --dependency without singleton. Each of the
-// results is a type and a job.
-func ParseDependencies(text string) (list []string, err error) {
+// ParseDependencies reads the value of --dependency: all of what is joined by commas, or
+// with a question mark anywhere, one of it. Each of the results is a type and a job as in
+// DependsOn. Singleton is told apart from them. Minutes have an effect behind after only,
+// as in Slurm.
+func ParseDependencies(text string) (list []string, isSingleton bool, err error) {
 	if text == "" || text == "none" {
-		return nil, nil
+		return nil, false, nil
 	}
-	for word := range strings.SplitSeq(text, ",") {
+	mark := ""
+	if strings.Contains(text, "?") {
+		mark = "?"
+	}
+	for word := range strings.SplitSeq(strings.ReplaceAll(text, "?", ","), ",") {
+		if word == "singleton" {
+			isSingleton = true
+			continue
+		}
 		kind, ids, found := strings.Cut(word, ":")
-		switch {
-		case strings.Contains(text, "?"):
-			return nil, errors.New("alternatives (?) in --dependency are not there: submit a job that waits for them")
-		case kind == "aftercorr":
-			return nil, errors.New("--dependency=aftercorr is not there: name the array with afterok")
-		case !found || !slices.Contains([]string{"after", "afterany", "afterok", "afternotok"}, kind):
-			return nil, errDependency
+		if kind == "afterburstbuffer" { // there are no burst buffers that a job would have to empty
+			kind = "afterany"
+		}
+		if !found || !slices.Contains([]string{"after", "afterany", "afterok", "afternotok", "aftercorr"}, kind) {
+			return nil, false, errDependency
+		}
+		if mark != "" && kind == "aftercorr" {
+			kind = "afterok"
 		}
 		for id := range strings.SplitSeq(ids, ":") {
-			id, _, _ = strings.Cut(id, "+") // minutes after the start
+			id, minutes, isDelayed := strings.Cut(id, "+")
+			if _, err := strconv.ParseUint(minutes, 10, 31); isDelayed && err != nil {
+				return nil, false, errDependency
+			}
 			digits := strings.TrimRight(id, "0123456789")
 			if id == "" || digits != "" && !strings.Contains(digits, ".") && !strings.Contains(id, "_") {
-				return nil, errDependency
+				return nil, false, errDependency
 			}
 			id, _, _ = strings.Cut(id, "_") // the whole array
-			list = append(list, kind+":"+id)
+			if isDelayed && kind == "after" {
+				id += "+" + minutes
+			}
+			list = append(list, mark+kind+":"+id)
 		}
 	}
-	return list, nil
+	if isSingleton && mark != "" {
+		return nil, false, errSingleton
+	}
+	return list, isSingleton, nil
 }
 
 // readArray reads --array: indexes, and how many tasks may run at once.

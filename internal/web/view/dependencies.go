@@ -106,10 +106,12 @@ func dependenciesOf(s *wire.JobStatus) (list []document.JobDependency, condition
 	own := document.PlainJobID(s.GetId())
 	_, host, _ := strings.Cut(own, ".")
 	for _, text := range texts {
+		text = strings.TrimPrefix(text, "?")
 		kind, job, found := strings.Cut(text, ":")
 		if !found {
 			kind, job = "afterok", text
 		}
+		job, _, _ = strings.Cut(job, "+") // a time after its start
 		if kind == "on" || kind == "synccount" {
 			if !slices.Contains(conditions, text) {
 				conditions = append(conditions, text)

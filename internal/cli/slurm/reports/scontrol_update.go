@@ -447,9 +447,12 @@ func (u *jobUpdate) setMemory(value string) error {
 }
 
 func (u *jobUpdate) setDependency(value string) error {
-	list, err := sbatch.ParseDependencies(value)
-	if err != nil {
-		return errors.New("Job dependency problem")
+	list, isSingleton, err := sbatch.ParseDependencies(value)
+	switch {
+	case isSingleton:
+		return errors.New("singleton can be given at submit only: sbatch --dependency=singleton")
+	case err != nil:
+		return err
 	}
 	if len(list) == 0 {
 		u.changes.SetValue(roost.AttrDependsOn, classad.UndefinedValue())

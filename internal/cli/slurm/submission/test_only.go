@@ -104,6 +104,7 @@ func checkDependencies(c *frame.Invocation, job *jobspec.Job) error {
 	var ids []string
 	for _, w := range waits {
 		_, id, _ := strings.Cut(w, ":")
+		id, _, _ = strings.Cut(id, "+")
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 {
