@@ -127,8 +127,8 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 		return nil, err
 	}
 	jobs := make([]*records.Job, 0, len(rows))
-	tasks, adTexts := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, History: q.ended},
-		map[uint64]string{}
+	tasks, arrays := &scheddapi.QueryRequest{Selection: &scheddapi.Selection{}, Tasks: true, History: q.ended},
+		map[uint64]*scheddapi.JobStatus{}
 	byIndex := false
 	for _, s := range rows {
 		switch {
@@ -146,12 +146,12 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 		named := slices.ContainsFunc(q.ids, func(id jobID) bool { return id.namesTask(number, s) })
 		byIndex = byIndex || named
 		if named || q.needsTasks(s) {
-			adTexts[number] = s.GetAd()
+			arrays[number] = s
 			tasks.Selection.Selectors = append(tasks.Selection.Selectors, strconv.FormatUint(number, 10))
 		}
 	}
 	if len(tasks.Selection.Selectors) > 0 {
-		more, err := q.findTasks(c, node, tasks, adTexts, byIndex)
+		more, err := q.findTasks(c, node, tasks, arrays, byIndex)
 		if err != nil {
 			return nil, err
 		}
@@ -179,9 +179,9 @@ func activeStates() []string {
 		roost.Exiting.String()}
 }
 
-// findTasks asks for the tasks of arrays, whose ads are known.
+// findTasks asks for the tasks of arrays that are known.
 func (q *jobQuery) findTasks(c *frame.Invocation, node string, req *scheddapi.QueryRequest,
-	adTexts map[uint64]string, byIndex bool) (jobs []*records.Job, err error) {
+	arrays map[uint64]*scheddapi.JobStatus, byIndex bool) (jobs []*records.Job, err error) {
 	if req.Selection.States = activeStates(); q.ended {
 		req.Selection.States = append(req.Selection.States, roost.Completed.String(), roost.Removed.String())
 	}
@@ -201,8 +201,12 @@ func (q *jobQuery) findTasks(c *frame.Invocation, node string, req *scheddapi.Qu
 			continue
 		}
 		waits := !state.IsActive() && !state.IsFinal()
-		if s.Ad = adTexts[records.NewJob(s).Number]; waits && !q.each && !byIndex {
+		array := arrays[records.NewJob(s).Number]
+		if s.Ad = array.GetAd(); waits && !q.each && !byIndex {
 			continue
+		}
+		if state == roost.Blocked {
+			s.Depends = array.GetDepends()
 		}
 		jobs = append(jobs, records.NewJob(s))
 	}
