@@ -130,17 +130,17 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 		b.reportProblem(at, "id is not a job", fmt.Sprintf("It is %s. %s", describeValue(id), dependsOnHint))
 	}
 	if len(b.dependencies) > before {
-		b.addVariant(&b.dependencies[before], m, at)
+		addVariant(b, &b.dependencies[before], m, at)
 	}
 }
 
 // addVariant reads what else a dependency may say: alternative = true, and a delay after
 // the other's start.
-func (b *jobBuilder) addVariant(d *jobDependency, m map[string]cty.Value, at hcl.Range) {
+func addVariant(b *jobBuilder, d *jobDependency, m map[string]cty.Value, at hcl.Range) {
 	if v, ok := m["alternative"]; ok && !v.IsNull() {
 		if v.Type() != cty.Bool {
-			b.reportProblem(at, "alternative is not true or false", fmt.Sprintf("It is %s. With alternative = true the "+
-				"job waits for one of those that have it, and not for all.", describeValue(v)))
+			b.reportProblem(at, "alternative is not true or false", fmt.Sprintf("It is %s. With alternative = true "+
+				"the job waits for one of those that have it, and not for all.", describeValue(v)))
 			return
 		}
 		d.isAlternative = v.True()
@@ -153,9 +153,10 @@ func (b *jobBuilder) addVariant(d *jobDependency, m map[string]cty.Value, at hcl
 	if v.Type() == cty.String {
 		text = v.AsString()
 	}
-	if delay, err := time.ParseDuration(text); err != nil || delay < 0 || delay > maxDelay || d.dependencyType != "after" {
-		b.reportProblem(at, "this is not a time to wait after a start", fmt.Sprintf("delay is %s, and when is %q. Write "+
-			"{ id = job.NAME, when = \"after\", delay = \"5m\" }, with a year at most.", describeValue(v),
+	delay, err := time.ParseDuration(text)
+	if err != nil || delay < 0 || delay > maxDelay || d.dependencyType != "after" {
+		b.reportProblem(at, "this is not a time to wait after a start", fmt.Sprintf("delay is %s, and when is %q. "+
+			"Write { id = job.NAME, when = \"after\", delay = \"5m\" }, with a year at most.", describeValue(v),
 			d.dependencyType))
 		return
 	}

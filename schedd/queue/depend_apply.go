@@ -209,7 +209,7 @@ func (q dependencyChanges) releaseCorresponding(other *job, ended int) {
 		if j == nil || !j.waitsByIndex() || j.isBlocked() {
 			continue
 		}
-		first, end := j.tasksOfIndex(index)
+		first, end := tasksOfIndex(j, index)
 		for i := first; i < end; i++ {
 			if j.state[i] == roost.Blocked && !waitsForRestart(j, i) && !waitsForIndex(q.jobTable, j, i) {
 				q.setTaskState(j, i, roost.Idle)
@@ -221,7 +221,7 @@ func (q dependencyChanges) releaseCorresponding(other *job, ended int) {
 
 // tasksOfIndex is which tasks have an index of the user's; none when there is no such
 // index.
-func (j *job) tasksOfIndex(index int) (first, end int) {
+func tasksOfIndex(j *job, index int) (first, end int) {
 	n := j.tasksPerIndex()
 	first = j.firstFromIndex(index) * n
 	if index < 0 || first >= len(j.state) || j.names().index(first) != index {
@@ -243,7 +243,7 @@ func hasIndexSucceeded(j *job, index int) bool {
 	if j == nil {
 		return false
 	}
-	first, end := j.tasksOfIndex(index)
+	first, end := tasksOfIndex(j, index)
 	for i := first; i < end; i++ {
 		if j.state[i] != roost.Completed || !j.records.HasSucceeded(i) {
 			return false

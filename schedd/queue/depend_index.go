@@ -16,7 +16,7 @@ type dependencyIndex struct {
 	countedDependents map[uint64]bool            // of those, jobs of which a number of tasks is waited for
 	toResolve         map[uint64]bool            // jobs that may be unblocked, or dropped
 	startTimes        map[uint64]bool            // jobs that wait for their start time
-	delays            map[uint64]int64           // when jobs are looked at again that wait some time after a start, unix ns
+	delays            map[uint64]int64           // when jobs are due that wait some time after a start, unix ns
 }
 
 func newDependencyIndex(jobs *jobTable) *dependencyIndex {
@@ -248,9 +248,8 @@ func (q *dependencyIndex) isDelayOver(now time.Time, j *job, w eventlog.JobDepen
 	return false
 }
 
-// dropUnmatched drops the tasks of an array that waited for those of another one that has
-// ended, and have not succeeded or are not there. If there are no others, the whole job
-// is dropped.
+// dropUnmatched drops the tasks of an array whose partners in another one cannot succeed
+// any more: that one has ended. If no others are left, the whole job is dropped.
 func (q *dependencyIndex) dropUnmatched(now time.Time, j *job, s dependencySums) []eventlog.JobEvent {
 	if s.ended == 0 {
 		return nil
@@ -258,7 +257,8 @@ func (q *dependencyIndex) dropUnmatched(now time.Time, j *job, s dependencySums)
 	var ranges []eventlog.IndexRange
 	dropped := 0
 	for i, state := range j.state {
-		if state != roost.Held && (state != roost.Blocked || waitsForRestart(j, i)) || !waitsForEnded(q.jobTable, j, i) {
+		waits := state == roost.Held || state == roost.Blocked && !waitsForRestart(j, i)
+		if !waits || !waitsForEnded(q.jobTable, j, i) {
 			continue
 		}
 		dropped++

@@ -89,7 +89,7 @@ func TestAfterCorr(t *testing.T) {
 	}
 }
 
-// TestAfterCorrWhole checks aftercorr where there is nothing to pair: a job without
+// TestAfterCorrWhole checks aftercorr where there is nothing to pair. A job without
 // indexes waits for all tasks, and an array without any partner is dropped.
 func TestAfterCorrWhole(t *testing.T) {
 	d := newTestQueue(t)

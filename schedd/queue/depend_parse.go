@@ -184,8 +184,8 @@ func (j *jobWaits) isBlocked() bool { return j.isFlow || j.isWaiting() }
 
 // isWaiting reports whether the job waits for other jobs or for its time.
 func (j *jobWaits) isWaiting() bool {
-	return slices.ContainsFunc(j.dependencies, isOfWholeJob) || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
-		!j.startTimeReached
+	return slices.ContainsFunc(j.dependencies, isOfWholeJob) || j.expectedBefore > 0 || j.expectedSync > 0 ||
+		j.runOneStarted || !j.startTimeReached
 }
 
 // isOfWholeJob reports whether all tasks of a job wait for a dependency, and not each for

@@ -132,8 +132,8 @@ func (r *dependencyResolver) resolveOne(text string) (w eventlog.JobDependency, 
 	return w, !met || dueAfter(w, r.jobs[w.Job]) > r.now.UnixNano(), err
 }
 
-// typeFor is the type of a dependency for a job that may be no array: then it has no
-// indexes, and waits for all tasks.
+// typeFor is the type of a dependency for a job that may be no array. Without indexes it
+// waits for all tasks.
 func (r *dependencyResolver) typeFor(w eventlog.JobDependency) eventlog.DependencyType {
 	if w.Type == eventlog.AfterCorr && !r.isArray {
 		return eventlog.AfterOK
@@ -141,8 +141,8 @@ func (r *dependencyResolver) typeFor(w eventlog.JobDependency) eventlog.Dependen
 	return w.Type
 }
 
-// dueAfter is when the delay of a dependency is over that is met otherwise; 0: it has
-// none, or nobody knows any more.
+// dueAfter is when the delay of a dependency is over. It is 0 when there is none, or
+// nobody knows any more.
 func dueAfter(w eventlog.JobDependency, other *job) int64 {
 	switch {
 	case w.Due != 0 || w.Delay == 0:
@@ -152,7 +152,6 @@ func dueAfter(w eventlog.JobDependency, other *job) int64 {
 	}
 	return other.firstStarted + w.Delay*int64(time.Second)
 }
-
 
 // checkIsService checks that a job that has to become ready is a service. Another one
 // never is.

@@ -193,7 +193,7 @@ func (q *jobTable) checkDependencies(j *job) {
 	}
 	for i, state := range j.state {
 		if byIndex && state == roost.Blocked && !waitsForRestart(j, i) && !isTaskBlocked(q, j, i) {
-			panic(fmt.Sprintf("queue: task %d of job %d waits for a task of its index, and that has succeeded", i, j.seq))
+			panic(fmt.Sprintf("queue: task %d of job %d waits for one of its index, which has succeeded", i, j.seq))
 		}
 	}
 	if j.expectedBefore < 0 || j.expectedSync < 0 {

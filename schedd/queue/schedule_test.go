@@ -120,7 +120,7 @@ func TestScheduleOverlap(t *testing.T) {
 	d.expectTick("1 01:00:00", "job 2[], ticked 1 01:00:00")
 	d.expectTick("1 02:00:00", "remove 2, job 3[], ticked 1 02:00:00")
 	a := d.start()
-	d.expectTick("1 03:00:00", "remove 3, job 4[{afterany 3 0}], ticked 1 03:00:00")
+	d.expectTick("1 03:00:00", "remove 3, job 4[{afterany 3 0 false 0 0}], ticked 1 03:00:00")
 	d.checkState(roost.JobID{Seq: 4, Host: "h"}, "blocked 2")
 	d.end(a, eventlog.AttemptExit{Cause: eventlog.CauseRemoval})
 	d.checkState(roost.JobID{Seq: 4, Host: "h"}, "idle 2")
@@ -138,7 +138,7 @@ func TestScheduleMissed(t *testing.T) {
 		{`Cron = "*/10 * * * *"; Missed = "none"`, "1 00:35:00", "skipped 1 00:30:00"},
 		{`Cron = "*/10 * * * *"; Missed = "none"`, "1 00:30:59", "skipped 1 00:20:00, job 2[], ticked 1 00:30:00"},
 		{`Cron = "*/10 * * * *"; Missed = "all"`, "1 00:25:00",
-			"job 2[], ticked 1 00:10:00, job 3[{afterany 2 0}], ticked 1 00:20:00"},
+			"job 2[], ticked 1 00:10:00, job 3[{afterany 2 0 false 0 0}], ticked 1 00:20:00"},
 		{`Cron = "*/10 * * * *"; Missed = "all"; Overlap = "allow"`, "1 00:25:00",
 			"job 2[], ticked 1 00:10:00, job 3[], ticked 1 00:20:00"},
 		{`Cron = "0 1 * * *"`, "1 03:00:00", "skipped 1 02:00:00"}, // the deadline is an hour

@@ -250,10 +250,9 @@ var (
 		"join all with commas")
 )
 
-// ParseDependencies reads the value of --dependency: all of what is joined by commas, or
-// with a question mark anywhere, one of it. Each of the results is a type and a job as in
-// DependsOn. Singleton is told apart from them. Minutes have an effect behind after only,
-// as in Slurm.
+// ParseDependencies reads the value of --dependency, each as a type and a job as in
+// DependsOn. With a question mark anywhere they are alternatives. Singleton is told apart
+// from them. Minutes have an effect behind after only, as in Slurm.
 func ParseDependencies(text string) (list []string, isSingleton bool, err error) {
 	if text == "" || text == "none" {
 		return nil, false, nil

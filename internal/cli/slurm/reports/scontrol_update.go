@@ -448,10 +448,10 @@ func (u *jobUpdate) setMemory(value string) error {
 
 func (u *jobUpdate) setDependency(value string) error {
 	list, isSingleton, err := sbatch.ParseDependencies(value)
-	switch {
-	case isSingleton:
-		return errors.New("singleton can be given at submit only: sbatch --dependency=singleton")
-	case err != nil:
+	if isSingleton {
+		err = errors.New("singleton can be given at submit only: sbatch --dependency=singleton")
+	}
+	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
@@ -473,31 +473,4 @@ func (u *jobUpdate) setLicenses(value string) error {
 	}
 	u.changes.SetString(roost.AttrLimits, limits)
 	return nil
-}
-
-// top puts jobs before the others of their user that wait.
-func (r *scontrolRun) top(words []string) error {
-	if len(words) == 0 {
-		return r.exit("too few arguments for keyword:top")
-	}
-	ids := withoutPrefix(strings.Join(words, ","), "jobid=")
-	jobs, err := r.find(ids, false)
-	if err != nil && !errors.Is(err, roost.NotFound) {
-		return failWith(r.Invocation, err)
-	}
-	all, err := r.find("", false)
-	if err != nil {
-		return failWith(r.Invocation, err)
-	}
-	highest := map[string]int64{}
-	for _, j := range all {
-		if j.State == "PENDING" {
-			highest[j.GetOwner()] = max(highest[j.GetOwner()], j.Priority())
-		}
-	}
-	value := strconv.FormatInt(records.BasePriority, 10)
-	if len(jobs) > 0 {
-		value = strconv.FormatInt(max(highest[jobs[0].GetOwner()], records.BasePriority)+1, 10)
-	}
-	return r.updateEach(ids, jobs, [][2]string{{"priority", value}})
 }
