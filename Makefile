@@ -142,7 +142,8 @@ faults: build ## break SEEDS (10000) simulated pools, and hold them against what
 
 .PHONY: fault-plants
 fault-plants: ## prove that the simulator finds each bug that is planted, one for each promise at least
-	$(GO) test -tags 'plants,$(LEAN)' -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim
+	$(GO) test -tags 'plants,$(LEAN)' -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim ./schedd/queue ./schedd/feed \
+		./internal/accounting/store ./internal/provision/plan
 
 .PHONY: clean
 clean: ## remove bin/ and build/

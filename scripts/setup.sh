@@ -131,6 +131,7 @@ for part in "$@"; do
 		unpack_prometheus
 		unpack_nginx
 		unpack_caddy
+		scripts/axe.sh
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

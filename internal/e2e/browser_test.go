@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,8 +119,15 @@ type look struct {
 	scheme        string // of colours
 }
 
+// looks are a narrow and a wide window, one dark and one light. Photographs are made of
+// all four.
 func looks() []look {
-	return []look{{"narrow-dark", 400, 860, "dark"}, {"wide-light", 1360, 900, "light"}}
+	all := []look{{"narrow-dark", 400, 860, "dark"}, {"wide-light", 1360, 900, "light"},
+		{"narrow-light", 400, 860, "light"}, {"wide-dark", 1360, 900, "dark"}}
+	if os.Getenv("ROOST_SCREENSHOTS") == "" {
+		all = all[:2]
+	}
+	return all
 }
 
 // use has the browser show pages in a look.
@@ -145,15 +155,16 @@ func (b *browser) photograph(t *testing.T, name string) {
 	}
 }
 
-// checkAccessibility reports what axe-core finds on the present page, if ROOST_AXE names
-// its script (npm has it as axe-core). Only what it calls minor is accepted.
+// checkAccessibility reports what axe-core finds on the present page, if its script was
+// put into build by scripts/axe.sh, or ROOST_AXE names it. Only what it calls minor is
+// accepted.
 func (b *browser) checkAccessibility(t *testing.T, name string) {
 	t.Helper()
-	file := os.Getenv("ROOST_AXE")
-	if file == "" {
+	file := cmp.Or(os.Getenv("ROOST_AXE"), "../../build/axe/axe.min.js")
+	script, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("ROOST_AXE") == "" {
 		return
 	}
-	script, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

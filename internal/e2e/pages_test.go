@@ -98,6 +98,7 @@ job "next" {
 	victim, preemptor := preemptOne(t, p)
 	service, schedule := p.submitService(t)
 	set, inside := p.submitAllocs(t)
+	flow := p.submitDiamond(t)
 	link := p.webLink(t)
 	address, err := url.Parse(link)
 	if err != nil {
@@ -130,7 +131,7 @@ job "next" {
 		"log-search": "/tasks/" + strings.Replace(ids[0], ".", "[2].", 1) + "/search/out?q=task",
 		"packages":   "/packages", "pilots": "/pilots?all=1", "peers": "/peers", "secrets": "/secrets",
 		"cron": "/cron?all=1", "queues": "/queues", "reservations": "/reservations", "admins": "/admins",
-		"past": "/past",
+		"past": "/past", "flow": "/jobs/" + flow + "/flow", "flow-job": "/jobs/" + flow, "package": "/packages/tool",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, l := range looks() {
@@ -149,6 +150,8 @@ job "next" {
 			}
 		})
 	}
+	t.Run("acts", func(t *testing.T) { checkActs(t, b, p, "http://"+address.Host) })
+	t.Run("problem", func(t *testing.T) { checkProblem(t, b, "http://"+address.Host) })
 	t.Run("preemption-links", func(t *testing.T) {
 		checkPreemptionLinks(t, b, "http://"+address.Host, victim, preemptor)
 	})
@@ -159,6 +162,73 @@ job "next" {
 	t.Run("clone-submitted", func(t *testing.T) { checkClone(t, b, p, "http://"+address.Host, ids[0]) })
 	t.Run("map-keys", func(t *testing.T) { checkMapKeys(t, b, p, "http://"+address.Host) })
 	t.Run("live", func(t *testing.T) { checkLiveTable(t, b, p, "http://"+address.Host) })
+}
+
+// submitDiamond submits a flow, and makes a package for the pages of both.
+func (p *Pool) submitDiamond(t *testing.T) (id string) {
+	t.Helper()
+	root, err := moduleRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := p.Command(t.Context(), "flow", "submit", filepath.Join(root, "etc", "flows", "diamond.hcl"))
+	fields := strings.Fields(stdout)
+	if code != 0 || len(fields) == 0 {
+		t.Fatalf("flow submit: %s%s", stdout, stderr)
+	}
+	tool := openDir(t)
+	if err := os.WriteFile(filepath.Join(tool, "hello"), []byte("#!/bin/sh\necho hello\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := p.Command(t.Context(), "package", "push", tool, "tool@1.0"); code != 0 {
+		t.Fatalf("package push: %s%s", stdout, stderr)
+	}
+	return fields[0]
+}
+
+// checkActs removes a job by the form of its page, which asks before it does so.
+func checkActs(t *testing.T, b *browser, p *Pool, base string) {
+	for _, l := range looks() {
+		stdout, stderr, code := p.Command(t.Context(), "run", "--detach", "--memory", "900TiB", "true")
+		fields := strings.Fields(stdout)
+		if code != 0 || len(fields) == 0 {
+			t.Fatalf("submit: %s%s", stdout, stderr)
+		}
+		l.use(t, b)
+		browse(t, b, chromedp.Navigate(base+"/jobs/"+fields[0]))
+		browse(t, b, chromedp.Click(`form.acts button[value="rm"]`))
+		browse(t, b, chromedp.WaitVisible(`p.pager button.danger`))
+		b.photograph(t, "acts-"+l.name)
+		b.checkAccessibility(t, l.name)
+		browse(t, b, chromedp.Click(`p.pager button.danger`))
+		if !pollUntil(t.Context(), awaitTimeout, func() bool {
+			return strings.Contains(browse(t, b, chromedp.Text("main")), "removed")
+		}) {
+			t.Errorf("%s: the page does not say that job %s is removed", l.name, fields[0])
+		}
+		b.photograph(t, "act-results-"+l.name)
+		b.checkAccessibility(t, l.name)
+	}
+	if problems := b.takeProblems(); len(problems) > 0 {
+		t.Errorf("the browser reports %q", problems)
+	}
+}
+
+// checkProblem opens what is not there, and the page where links of logins lead.
+func checkProblem(t *testing.T, b *browser, base string) {
+	for _, l := range looks() {
+		l.use(t, b)
+		browse(t, b, chromedp.Navigate(base+"/jobs/99999"))
+		if heading := browse(t, b, chromedp.Text("h1")); heading == "" {
+			t.Error("the page of a job that is not there has no heading")
+		}
+		b.photograph(t, "problem-"+l.name)
+		b.checkAccessibility(t, l.name)
+		browse(t, b, chromedp.Navigate(base+"/login"))
+		b.photograph(t, "login-"+l.name)
+		b.checkAccessibility(t, l.name)
+	}
+	b.takeProblems() // the answer is an error
 }
 
 // checkWork waits for a job that is started again with its own checkpoint. What is useful

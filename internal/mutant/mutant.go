@@ -91,6 +91,11 @@ const (
 	CostUnbounded       // V3: nobody looks what a provider's allocations may cost before one more is asked for
 	StatusErrorIsEnd    // V7: an allocation that an outer system does not name once has ended
 	UnansweredForgotten // V8: a submit without an answer is taken for refused, and is submitted again
+	FeedCutEarly        // A1: the accounting feed is cut up to its end, whatever the accountant has stored
+	// A1: a restarted schedd does not derive what the log of its accounting feed lacks
+	FeedRestartForgets
+	// A1: entries that come late do not have the hours counted anew that they change
+	LateHoursUnmarked
 	mutantCount         = iota
 )
 
@@ -116,12 +121,15 @@ var mutantNames = [...]string{
 	HalfEpochSaved:  "half-epoch-saved",
 	SupplyUncounted: "supply-uncounted", CostUnbounded: "cost-unbounded", StatusErrorIsEnd: "status-error-is-end",
 	UnansweredForgotten: "unanswered-forgotten",
+	FeedCutEarly:        "feed-cut-early", FeedRestartForgets: "feed-restart-forgets",
+	LateHoursUnmarked: "late-hours-unmarked",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
 // S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, 27 that
-// of gangs, G5, and those from 28 on are about provisioners (V6, V3, V7, V8).
+// of gangs, G5, those from 28 on are about provisioners (V6, V3, V7, V8), and 32 is that
+// of the accounts: each attempt of each queue is in them once (A1).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -134,6 +142,7 @@ var guarantees = [...]int{
 	SizeNotUndone: 22, LeaderUnconfirmed: 4, SilentNamed: 23, ReturnUnnoticed: 24, OldAttemptNamed: 25,
 	InsideCharged: 6, SizedPastMax: 19, FlowPartDoubled: 26, FlowPartLost: 26,
 	HalfEpochSaved: 27, SupplyUncounted: 28, CostUnbounded: 29, StatusErrorIsEnd: 30, UnansweredForgotten: 31,
+	FeedCutEarly: 32, FeedRestartForgets: 32, LateHoursUnmarked: 32,
 }
 
 // All lists the bugs.

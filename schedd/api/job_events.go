@@ -58,15 +58,20 @@ func (s *Service) ListEvents(ctx context.Context, id string, who queue.CallerIde
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 {
-		var past *queue.Queue
-		if past, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
+	if len(events) == 0 || owner == "" { // it has left the queue
+		past, all, err := s.history.Job(t.Job.Seq)
+		switch {
+		case err == nil && t.Job.Host == s.node.Name:
+			if t, err = past.LocateTasks(t); err != nil {
+				return err
+			}
+			names, owner = past.TaskNames(t.Job.Seq), past.JobOwner(t.Job.Seq)
+		case len(events) == 0:
 			return s.mustBeQueued(t)
 		}
-		if t, err = past.LocateTasks(t); err != nil {
-			return err
+		if len(events) == 0 {
+			events = all
 		}
-		names, owner = past.TaskNames(t.Job.Seq), past.JobOwner(t.Job.Seq)
 	}
 	for i := range events {
 		e := &events[i]

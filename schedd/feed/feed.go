@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/accounting"
 	"github.com/roost-batch/roost/internal/appendlog"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -160,7 +161,8 @@ func (f *Feed) AfterEvent(q *queue.Queue, e *queue.JobEvent) {
 
 // isReplayed reports whether the log of the feed lacks what follows from the batch.
 func (f *Feed) isReplayed() bool {
-	return f.writer.log != nil && !f.writer.needsGap && f.batch >= f.writer.through
+	return f.writer.log != nil && !f.writer.needsGap && f.batch >= f.writer.through &&
+		!mutant.Active(mutant.FeedRestartForgets)
 }
 
 // Start ends the replay. next is the next batch of the journal. What the log lacked is on

@@ -184,39 +184,7 @@ func (a *testStore) store(s *testSchedd, b *Batch) {
 func TestEveryCrash(t *testing.T) {
 	states, points := 0, map[string]bool{}
 	for seed := range uint64(5) {
-		dir := t.TempDir()
-		var copies []string
-		copyAt := func(name string) {
-			points[name] = true
-			to := filepath.Join(t.TempDir(), "copy")
-			if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
-			copies = append(copies, to)
-		}
-		s := openSchedd(t, dir, Options{Wanted: true, Bounds: Bounds{Segment: 600}})
-		s.opt.onPoint = copyAt
-		s.jobs = newRandomJobs(seed, s.queue)
-		a := newTestStore()
-		for range 60 {
-			before := a.clone()
-			s.step()
-			for _, copied := range copies {
-				states++
-				checkCrashed(t, copied, before)
-			}
-			copies = nil
-			if s.jobs.IntN(4) == 0 {
-				a.pull(s, s.jobs.IntN(2) == 0)
-			}
-		}
-		s.write()
-		a.pull(s, true)
-		checkSameRows(t, a.rows, s.truth())
-		if a.gaps != 1 {
-			t.Errorf("%d gaps", a.gaps)
-		}
-		s.close()
+		states += runCrashes(t, seed, points)
 	}
 	if states < 100 {
 		t.Errorf("only %d crashes", states)
@@ -228,8 +196,48 @@ func TestEveryCrash(t *testing.T) {
 	}
 }
 
+// runCrashes does random things, crashes at each failpoint that is passed, and counts the
+// crashes.
+func runCrashes(t testing.TB, seed uint64, points map[string]bool) (states int) {
+	t.Helper()
+	dir := t.TempDir()
+	var copies []string
+	copyAt := func(name string) {
+		points[name] = true
+		to := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, to)
+	}
+	s := openSchedd(t, dir, Options{Wanted: true, Bounds: Bounds{Segment: 600}})
+	s.opt.onPoint = copyAt
+	s.jobs = newRandomJobs(seed, s.queue)
+	a := newTestStore()
+	for range 60 {
+		before := a.clone()
+		s.step()
+		for _, copied := range copies {
+			states++
+			checkCrashed(t, copied, before)
+		}
+		copies = nil
+		if s.jobs.IntN(4) == 0 {
+			a.pull(s, s.jobs.IntN(2) == 0)
+		}
+	}
+	s.write()
+	a.pull(s, true)
+	checkSameRows(t, a.rows, s.truth())
+	if a.gaps != 1 {
+		t.Errorf("%d gaps", a.gaps)
+	}
+	s.close()
+	return states
+}
+
 // checkCrashed opens a copy of the files and pulls all of its feed.
-func checkCrashed(t *testing.T, dir string, a *testStore) {
+func checkCrashed(t testing.TB, dir string, a *testStore) {
 	t.Helper()
 	s := openSchedd(t, dir, Options{Wanted: true})
 	defer s.close()

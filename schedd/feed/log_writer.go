@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/appendlog"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // logWriter is what the goroutine that writes the log has for itself.
@@ -278,6 +279,9 @@ func (w *logWriter) append(r *record) error {
 // too long.
 func (w *logWriter) trim() error {
 	w.mu.Lock()
+	if mutant.Active(mutant.FeedCutEarly) {
+		w.acked = w.next - 1
+	}
 	begin := w.index.wantsPart(w.acked)
 	w.mu.Unlock()
 	if begin {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost/internal/accounting"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
 // markSet is the hours and the charges that a change of rows makes wrong.
@@ -34,6 +35,9 @@ func (m *markSet) addAttempt(k attemptKey, p placedAttempt, jobChanged bool) {
 
 // addHours marks each hour from the one of begin to the one of end.
 func (m *markSet) addHours(begin, end accounting.Millis) {
+	if mutant.Active(mutant.LateHoursUnmarked) {
+		return
+	}
 	for h := begin.Hour(); h <= end; h += accounting.HourMillis {
 		m.hours[h] = true
 	}
