@@ -201,10 +201,10 @@ func checkActs(t *testing.T, b *browser, p *Pool, base string) {
 		b.photograph(t, "acts-"+l.name)
 		b.checkAccessibility(t, l.name)
 		browse(t, b, chromedp.Click(`p.pager button.danger`))
-		if !pollUntil(t.Context(), awaitTimeout, func() bool {
-			return strings.Contains(browse(t, b, chromedp.Text("main")), "removed")
-		}) {
-			t.Errorf("%s: the page does not say that job %s is removed", l.name, fields[0])
+		browse(t, b, chromedp.WaitNotPresent(`p.pager button.danger`))
+		browse(t, b, chromedp.WaitVisible("h1"))
+		if text := browse(t, b, chromedp.Text("main")); !strings.Contains(text, "removed") {
+			t.Errorf("%s: job %s is removed, and the page says %q", l.name, fields[0], text)
 		}
 		b.photograph(t, "act-results-"+l.name)
 		b.checkAccessibility(t, l.name)
