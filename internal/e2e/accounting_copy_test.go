@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,8 @@ func TestAccountingCopy(t *testing.T) {
 	config := filepath.Join(dir, "copy.hcl")
 	files := filepath.Join(dir, "accountant")
 	setDirectory := func(to string) {
-		text := "name = \"n1\"\ncollector {}\nnegotiator {}\naccountant {\n  dir = \"" + to + "\"\n  database = \"" + address + "\"\n}\n"
+		text := fmt.Sprintf("name = \"n1\"\ncollector {}\nnegotiator {}\naccountant {\n  dir = %q\n  database = %q\n}\n",
+			to, address)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// TestStoreMutants checks that entries that come after their hours were summed up give
-// the digest of a clean run, and with a bug that ignores them another one.
+// TestStoreMutants ingests entries after their hours were summed up. They give the digest
+// of a clean run, and with a bug that ignores them another one.
 func TestStoreMutants(t *testing.T) {
 	const jobs = 20
 	want := cleanDigest(t, Options{Directory: t.TempDir()}, jobs)

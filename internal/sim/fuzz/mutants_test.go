@@ -28,7 +28,7 @@ func TestMutants(t *testing.T) {
 			continue // the simulator has no flows: the random ones of package schedd/queue find these
 		}
 		if b >= mutant.SupplyUncounted {
-			continue // nor has it provisioners or accounts: tests of internal/provision, schedd/feed and its store find these
+			continue // nor has it provisioners or accounts: internal/provision, schedd/feed and the store find these
 		}
 		t.Run(b.String(), func(t *testing.T) {
 			mutant.Activate(b)
