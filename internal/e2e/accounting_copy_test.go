@@ -45,8 +45,8 @@ func TestAccountingCopy(t *testing.T) {
 	config := filepath.Join(dir, "copy.hcl")
 	files := filepath.Join(dir, "accountant")
 	setDirectory := func(to string) {
-		text := fmt.Sprintf("name = \"n1\"\ncollector {}\nnegotiator {}\naccountant {\n  dir = %q\n  database = %q\n}\n",
-			to, address)
+		text := fmt.Sprintf("name = \"n1\"\ncollector {}\nnegotiator {}\naccountant {\n  dir = %q\n  "+
+			"database = %q\n}\n", to, address)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

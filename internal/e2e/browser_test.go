@@ -156,8 +156,8 @@ func (b *browser) photograph(t *testing.T, name string) {
 }
 
 // checkAccessibility reports what axe-core finds on the present page. Its script is put
-// into build by scripts/axe.sh, or ROOST_AXE names it; without it nothing is checked. Only
-// what it calls minor is accepted.
+// into build by scripts/axe.sh, or ROOST_AXE names it; without it nothing is checked.
+// Only what it calls minor is accepted.
 func (b *browser) checkAccessibility(t *testing.T, name string) {
 	t.Helper()
 	file := cmp.Or(os.Getenv("ROOST_AXE"), "../../build/axe/axe.min.js")
