@@ -23,6 +23,9 @@ type Step struct {
 	MaxRSS    int64   `json:"max_rss_bytes"`
 }
 
+// CPUTime is how long the processes of a step ran, in seconds of one core.
+func (s Step) CPUTime() float64 { return s.UserCPU + s.SystemCPU }
+
 // stepsOf returns the documents of steps.
 func stepsOf(all []*scheddapi.StepRecord) (list []Step) {
 	const second = 1e9

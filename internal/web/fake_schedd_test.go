@@ -80,8 +80,9 @@ type fakeSchedd struct {
 
 	flow []*wire.FlowNode // the nodes of its job, which is a flow then
 
-	columns  []*wire.Column // of the tasks of its job
-	discreet bool           // its job is that of another user
+	columns  []*wire.Column        // of the tasks of its job
+	discreet bool                  // its job is that of another user
+	edit     func(*wire.JobStatus) // changes job 1; nil: it is as it is
 
 	hostile *hostileText // what it puts into its replies, if that is set
 }
@@ -212,7 +213,8 @@ func (f *fakeSchedd) job() *wire.JobStatus {
 	s := &wire.JobStatus{Id: "1.n1", Name: f.text, Owner: "ann", Band: f.text, Queue: f.text, Reason: f.text,
 		Brief: f.text, Node: f.text, State: state, Tasks: 1, Counts: map[string]uint32{state: 1},
 		Submitted: 1e18, Ad: cmp.Or(f.ad, `[JobName = "x"]`), Place: 1, SuspendedBy: f.text, Dumpable: f.text,
-		Exit: &wire.ExitStatus{Reason: f.text}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
+		Exit: &wire.ExitStatus{Reason: f.text, Steps: []*wire.StepRecord{{Name: f.text, NodeList: f.text,
+			End: f.text}}}, RunNow: &wire.RunNow{By: f.text, Nodes: []string{f.text},
 			Denied: f.text},
 		Alloc: f.inside,
 		Usage: &wire.TaskUsage{}, Placed: &wire.Placed{Units: []string{f.text}}, Depends: []string{f.text}}
@@ -225,6 +227,9 @@ func (f *fakeSchedd) job() *wire.JobStatus {
 		for _, n := range f.flow {
 			s.Flow.States[n.GetState()]++
 		}
+	}
+	if f.edit != nil {
+		f.edit(s)
 	}
 	return s
 }
