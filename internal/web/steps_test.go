@@ -12,8 +12,8 @@ import (
 func TestSteps(t *testing.T) {
 	w := newTestWeb(t)
 	cookie := w.logIn("ann")
-	step := &wire.StepRecord{Number: 3, Name: "ring", Tasks: 4, Cpus: 8, NodeList: "n[1-2]", Began: 1e18, MaxRss: 1 << 30,
-		UserCpu: 61e9}
+	step := &wire.StepRecord{Number: 3, Name: "ring", Tasks: 4, Cpus: 8, NodeList: "n[1-2]", Began: 1e18,
+		MaxRss: 1 << 30, UserCpu: 61e9}
 	for _, c := range []struct {
 		ended, code int64
 		end, want   string
