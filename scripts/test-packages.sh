@@ -170,9 +170,9 @@ test_suite() {
 	chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y remove 'roost*' >"$work/apt" 2>&1 &&
 		bad "removed under a running master"
 	stop_pool
-	apt remove 'roost*' python3-roost
+	apt remove 'roost*'
 	[ -d "$root/var/lib/roost/authority" ] || bad "removal deleted /var/lib/roost"
-	apt purge 'roost*' python3-roost
+	apt purge 'roost*'
 	grep -q 'removing /var/lib/roost' "$work/apt" || bad "purge does not say what it deletes"
 	list "$root" | diff <(echo "$before") - |
 		grep -v -e '/__pycache__' -e 'etc/[a-z]*-$' -e '\.cache$' | grep '^[<>]' >"$work/left" || true
@@ -182,8 +182,8 @@ test_suite() {
 
 # verify ROOT holds the installed files against the packages.
 verify() {
-	chroot "$1" sh -c 'cd / && for p in $(dpkg-query -W -f "\${Package} " "roost*" python3-roost); do
-		dpkg -V $p; done' >"$work/changed" 2>&1 || bad "dpkg -V"
+	chroot "$1" sh -c 'cd / && dpkg-query -W -f "\${db:Status-Abbrev} \${Package}\n" "roost*" python3-roost |
+		sed -n "s/^ii *//p" | while read -r p; do dpkg -V "$p" </dev/null; done' >"$work/changed" 2>&1 || bad "dpkg -V"
 	[ ! -s "$work/changed" ] || { cat "$work/changed" && bad "dpkg -V"; }
 }
 

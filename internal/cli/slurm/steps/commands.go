@@ -15,7 +15,7 @@ func Entries(outside Outside) []frame.CommandEntry {
 	return []frame.CommandEntry{
 		frame.Entry("srun", func() *frame.Command { return SrunCommand(outside) }),
 		frame.Entry("sbcast", SbcastCommand), frame.Entry(agentCommand, AgentCommand),
-		frame.Entry(ControlCommandName, ControlCommand),
+		frame.Entry(ControlCommandName, ControlCommand), frame.Entry("mpiexec", MpiexecCommand),
 	}
 }
 

@@ -94,17 +94,11 @@ func runInside(c *frame.Invocation, given []getopt.Given, command []string) erro
 			job.id, id))
 	}
 	p := &stepPlan{c: c, options: options, job: job}
-	claim, err := p.acquire()
+	release, err := p.prepare()
 	if err != nil {
 		return p.refuseStep(err)
 	}
-	if claim != nil {
-		defer func() { _ = claim.Release() }() // it ends with this process in any case
-		p.number, p.claim = claim.Number, claim
-	}
-	if w := p.placement.Warning; w != "" && !options.quiet {
-		fmt.Fprintf(c.Stderr, "srun: warning: %s\n", w)
-	}
+	defer release()
 	if options.isMulti {
 		if p.programs, err = readPrograms(c.AbsolutePath(command[0]), p.placement.Size); err != nil {
 			return refuse(c, err.Error())
@@ -114,6 +108,24 @@ func runInside(c *frame.Invocation, given []getopt.Given, command []string) erro
 		return p.become()
 	}
 	return p.run()
+}
+
+// prepare chooses the machines of the step and takes its processors. The caller releases
+// them.
+func (p *stepPlan) prepare() (release func(), err error) {
+	claim, err := p.acquire()
+	if err != nil {
+		return nil, err
+	}
+	release = func() {}
+	if claim != nil {
+		release = func() { _ = claim.Release() } // it ends with this process in any case
+		p.number, p.claim = claim.Number, claim
+	}
+	if w := p.placement.Warning; w != "" && !p.options.quiet {
+		p.say("warning: %s\n", w)
+	}
+	return release, nil
 }
 
 // acquire chooses the machines of the step, and waits until its processors are free.
@@ -158,12 +170,12 @@ func (p *stepPlan) acquire() (*steptable.Claim, error) {
 	claim, err := steptable.Acquire(p.job.table, len(p.job.machines), place, func() {
 		waited = true
 		if !p.options.quiet {
-			fmt.Fprintf(p.c.Stderr, "srun: Job %s step creation temporarily disabled, retrying "+
+			p.say("Job %s step creation temporarily disabled, retrying "+
 				"(Requested nodes are busy)\n", p.job.id)
 		}
 	}, done)
 	if waited && err == nil && !p.options.quiet {
-		fmt.Fprintf(p.c.Stderr, "srun: Step created for StepId=%s.%d\n", p.job.id, claim.Number)
+		p.say("Step created for StepId=%s.%d\n", p.job.id, claim.Number)
 	}
 	return claim, err
 }
@@ -171,11 +183,12 @@ func (p *stepPlan) acquire() (*steptable.Claim, error) {
 // refuseStep says why there is no step.
 func (p *stepPlan) refuseStep(err error) error {
 	if errors.Is(err, steptable.ErrInterrupted) {
-		fmt.Fprintf(p.c.Stderr, "srun: error: Unable to create step for job %s: Job/step already completing "+
+		p.say("error: Unable to create step for job %s: Job/step already completing "+
 			"or completed\n", p.job.id)
 		return frame.ExitError(1)
 	}
-	return refuse(p.c, fmt.Sprintf("Unable to create step for job %s: %v", p.job.id, err))
+	p.say("error: Unable to create step for job %s: %v\n", p.job.id, err)
+	return frame.ExitError(1)
 }
 
 // become makes this process the task of the step: it has the terminal then.
@@ -195,7 +208,7 @@ func (p *stepPlan) become() error {
 	if err == nil {
 		err = syscall.Exec(path, t.Command, environment)
 	}
-	fmt.Fprintf(p.c.Stderr, "srun: error: %s: task 0: %v\n", p.job.machines[0].Name, err)
+	p.say("error: %s: task 0: %v\n", p.job.machines[0].Name, err)
 	return frame.ExitError(2)
 }
 

@@ -20,6 +20,7 @@ import (
 // stepPlan is a step whose place is known.
 type stepPlan struct {
 	c         *frame.Invocation
+	caller    string // whose messages these are; empty: srun
 	options   *stepOptions
 	job       *allocation
 	placement *step.Placement

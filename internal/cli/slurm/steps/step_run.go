@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -91,9 +92,14 @@ func (p *stepPlan) run() error {
 	return r.report()
 }
 
+// say writes a line with the name of the command before it.
+func (p *stepPlan) say(format string, args ...any) {
+	fmt.Fprintf(p.c.Stderr, cmp.Or(p.caller, "srun")+": "+format, args...)
+}
+
 // fail reports why a step could not be run.
 func (p *stepPlan) fail(err error) error {
-	fmt.Fprintf(p.c.Stderr, "srun: error: %v\n", err)
+	p.say("error: %v\n", err)
 	return frame.ExitError(1)
 }
 
@@ -251,7 +257,7 @@ func (r *stepRun) serve(signals <-chan os.Signal) {
 		case <-limit:
 			r.cancel(" DUE TO TIME LIMIT", steptable.EndTimeout)
 		case <-rest:
-			fmt.Fprintf(r.c.Stderr, "srun: error: Timed out waiting for job step to complete\n")
+			r.say("error: Timed out waiting for job step to complete\n")
 			r.terminate()
 		case now := <-tick.C:
 			if !r.killAt.IsZero() && now.After(r.killAt) {
@@ -317,7 +323,9 @@ func (r *stepRun) endTask(machine int, task uint32, exit step.TaskExit) {
 	r.left--
 	r.stdout.flush(task)
 	r.stderr.flush(task)
-	r.status = max(r.status, exit.Status())
+	if r.caller == "" || !r.isStopped { // what was ended from here is not the cause
+		r.status = max(r.status, exit.Status())
+	}
 	r.exits = step.AddExit(r.exits, r.machineName(machine), int(task), exit)
 	if exit != (step.TaskExit{}) && r.options.killOnBadExit && !r.isStopped && r.left > 0 {
 		r.cancel("", steptable.EndCancelled)
@@ -337,7 +345,7 @@ func (r *stepRun) loseMachine(machine int, err error) {
 			continue
 		}
 		if isFirst {
-			fmt.Fprintf(r.c.Stderr, "srun: error: Node failure on %s: %v\n", r.machineName(machine), err)
+			r.say("error: Node failure on %s: %v\n", r.machineName(machine), err)
 			isFirst, r.record.End = false, steptable.EndNodeFail
 		}
 		r.endTask(machine, uint32(task), step.TaskExit{Code: 1, Problem: "lost with its node"})
@@ -365,7 +373,7 @@ func (r *stepRun) applyRanks(machine int, data []byte) {
 		}
 	}
 	if end := r.collector.Outcome(); end != nil && end.Kind == pmi.Stop && !r.isStopped {
-		fmt.Fprintf(r.c.Stderr, "srun: error: %s\n", end.Text)
+		r.say("error: %s\n", end.Text)
 		r.status = max(r.status, int(end.Code)&0xff)
 		r.terminate()
 	}
@@ -374,6 +382,12 @@ func (r *stepRun) applyRanks(machine int, data []byte) {
 // cancel ends the tasks, and says so as a step's daemon does.
 func (r *stepRun) cancel(why, end string) {
 	r.record.End = cmp.Or(r.record.End, end)
+	if r.caller != "" {
+		r.say("the other ranks are ended%s\n", strings.ToLower(why))
+		r.status = max(r.status, 1)
+		r.terminate()
+		return
+	}
 	fmt.Fprintf(r.c.Stderr, "slurmstepd: error: *** STEP %s ON %s CANCELLED AT %s%s ***\n", r.id(), r.machineName(0),
 		r.c.Now().Format("2006-01-02T15:04:05"), why)
 	r.terminate()
@@ -392,24 +406,26 @@ func (r *stepRun) sendSignal(s syscall.Signal) {
 
 // onSignal passes a signal on. The first interrupt of a user only reports, as srun does.
 func (r *stepRun) onSignal(s syscall.Signal) {
-	if s != syscall.SIGINT {
-		r.sendSignal(s)
+	if s != syscall.SIGINT || r.caller != "" {
+		if r.sendSignal(s); r.caller != "" && (s == syscall.SIGINT || s == syscall.SIGTERM) {
+			r.isStopped, r.killAt, r.status = true, time.Now().Add(killDelay), max(r.status, 128+int(s))
+		}
 		return
 	}
 	now := time.Now()
 	if r.interrupts == 0 || now.Sub(r.lastInterrupt) > time.Second {
 		r.interrupts, r.lastInterrupt = 1, now
-		fmt.Fprintf(r.c.Stderr, "srun: interrupt (one more within 1 sec to abort)\nsrun: StepId=%s tasks %s: running\n",
-			r.id(), step.Ranges(r.running()))
+		r.say("interrupt (one more within 1 sec to abort)\n")
+		r.say("StepId=%s tasks %s: running\n", r.id(), step.Ranges(r.running()))
 		return
 	}
 	if r.interrupts++; r.interrupts == 2 {
-		fmt.Fprintf(r.c.Stderr, "srun: sending Ctrl-C to StepId=%s\n", r.id())
+		r.say("sending Ctrl-C to StepId=%s\n", r.id())
 		r.sendSignal(syscall.SIGINT)
 		r.isStopped, r.killAt = true, now.Add(killDelay)
 		return
 	}
-	fmt.Fprintf(r.c.Stderr, "srun: forcing job termination\n")
+	r.say("forcing job termination\n")
 	r.sendSignal(syscall.SIGKILL)
 }
 
@@ -427,11 +443,11 @@ func (r *stepRun) running() (list []int) {
 func (r *stepRun) report() error {
 	killed := false
 	for _, x := range r.exits {
-		fmt.Fprintf(r.c.Stderr, "srun: %s\n", x)
+		r.say("%s\n", x)
 		killed = killed || x.Exit.Signal == int(syscall.SIGKILL)
 	}
 	if killed {
-		fmt.Fprintf(r.c.Stderr, "srun: Force Terminated StepId=%s\n", r.id())
+		r.say("Force Terminated StepId=%s\n", r.id())
 	}
 	if r.status == 0 {
 		return nil
