@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/condor"
 	"github.com/roost-batch/roost/internal/config/pooldir"
 )
@@ -14,7 +16,7 @@ import (
 func queueCommand() *frame.Command {
 	return &frame.Command{
 		Name: "condor_q", Group: frame.GroupCondor, Summary: "list jobs", RawArgs: true, MaxOperands: -1, Run: runQueue,
-		Synopsis: "[-allusers] [-nobatch | -hold | -af[:jrlhV,tng] ATTR… | -format FMT ATTR | -json | -long] " +
+		Synopsis: "[-allusers] [-nobatch | -hold | -better-analyze | -af[:jrlhV,tng] ATTR… | -format FMT ATTR | -json | -long] " +
 			"[-attributes LIST] [-constraint EXPR] [CLUSTER[.PROC] | USER]…",
 		Description: "Lists your jobs in the queue of this machine as condor_q of HTCondor does: a line for each " +
 			"cluster, or with -nobatch for each proc. A cluster is a job of Roost, a proc is a task of it. " +
@@ -23,6 +25,7 @@ func queueCommand() *frame.Command {
 			{Line: "condor_q -nobatch", Description: "a line for each task of yours"},
 			{Line: "condor_q -json -attributes ClusterId,ProcId,JobStatus,ExitCode 12 13 14",
 				Description: "the state of some jobs, for programs"},
+			{Line: "condor_q -better-analyze 12.3", Description: "why a task does not run, as roost why says it"},
 			{Line: "condor_q -allusers -constraint 'JobStatus == 5' -af:j HoldReason",
 				Description: "why jobs are held"},
 		},
@@ -42,7 +45,8 @@ func printOptions() []condor.OptionWord {
 
 func queueOptions() []condor.OptionWord {
 	return append(printOptions(), condor.OptionWord{Word: "allusers", Least: 2},
-		condor.OptionWord{Word: "nobatch", Least: 3},
+		condor.OptionWord{Word: "nobatch", Least: 3}, condor.OptionWord{Word: "analyze", Least: 2},
+		condor.OptionWord{Word: "better-analyze", Least: 2}, condor.OptionWord{Word: "global", Least: 1},
 		condor.OptionWord{Word: "batch", Least: 2}, condor.OptionWord{Word: "hold", Least: 4},
 		condor.OptionWord{Word: "held", Least: 4},
 		condor.OptionWord{Word: "run", Least: 1}, condor.OptionWord{Word: "totals", Least: 3})
@@ -57,7 +61,7 @@ func runQueue(c *frame.Invocation) error {
 	if err != nil {
 		return refuse(c, err)
 	}
-	s.isMine = !l.Has("allusers")
+	s.isMine = !l.Has("allusers") && !l.Has("global")
 	p, err := newPrinter(c, l)
 	if err != nil {
 		return refuse(c, err)
@@ -66,9 +70,13 @@ func runQueue(c *frame.Invocation) error {
 	if err != nil {
 		return fail(c, err)
 	}
-	ads = chooseByState(l, ads, len(s.ids) > 0, p == nil && !l.Has("nobatch"))
+	isExplained := l.Has("analyze") || l.Has("better-analyze")
+	ads = chooseByState(l, ads, len(s.ids) > 0, p == nil && !l.Has("nobatch") && !isExplained)
 	if p != nil {
 		return p.print(limited(l, ads))
+	}
+	if isExplained {
+		return explainAll(c, ads)
 	}
 	t := condor.JobTable{Schedd: scheddName(c), Now: c.Now()}
 	io.WriteString(c.Stdout, t.Title())
@@ -87,6 +95,29 @@ func runQueue(c *frame.Invocation) error {
 		owner = frame.LoginName()
 	}
 	fmt.Fprintf(c.Stdout, "\n%s\n", condor.Totals(ads, owner))
+	return nil
+}
+
+// explainAll says of each job why it does not run.
+func explainAll(c *frame.Invocation, ads []*classad.Ad) error {
+	procs := map[int64]int{}
+	for _, ad := range ads {
+		cluster, _ := ad.Int("ClusterId")
+		proc, _ := ad.Int("ProcId")
+		procs[cluster] += 1 + int(proc)
+	}
+	for _, ad := range ads {
+		cluster, _ := ad.Int("ClusterId")
+		proc, _ := ad.Int("ProcId")
+		id := strconv.FormatInt(cluster, 10)
+		if procs[cluster] > 1 {
+			id += "[" + strconv.FormatInt(proc, 10) + "]"
+		}
+		fmt.Fprintf(c.Stdout, "\n%d.%03d:\n", cluster, proc)
+		if err := jobs.Explain(c, id); err != nil {
+			return fail(c, err)
+		}
+	}
 	return nil
 }
 

@@ -35,8 +35,13 @@ func explainJob(c *frame.Invocation) error {
 	if err != nil {
 		return err
 	}
+	return Explain(c, id)
+}
+
+// Explain says why a job or task does not run, or how it ended.
+func Explain(c *frame.Invocation, id string) error {
 	var reply *scheddapi.WhyReply
-	err = c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
+	err := c.CallSchedd(frame.AskTimeout, func(ctx context.Context, s *scheddapi.ScheddClient) (err error) {
 		reply, err = s.Why(ctx, &scheddapi.WhyRequest{Id: id})
 		return err
 	})
