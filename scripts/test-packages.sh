@@ -14,7 +14,7 @@ command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends 
 # the archive that this machine itself installs from
 mirror=${MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1)}
 base=build/debian
-work=$(mktemp -d "$PWD/build/test-packages.XXXXXX")
+work=$(mktemp -d "$PWD/build/.test-packages.XXXXXX") # hidden from the tests of the source tree
 failed=0
 pool=
 
