@@ -167,11 +167,33 @@ job "next" {
 // submitDiamond submits a flow, and makes a package for the pages of both.
 func (p *Pool) submitDiamond(t *testing.T) (id string) {
 	t.Helper()
-	root, err := moduleRoot(t.Context())
-	if err != nil {
+	dir := openDir(t)
+	file := filepath.Join(dir, "diamond.hcl")
+	text := fmt.Sprintf(`flow "diamond" {
+  node "A" { job = job.step }
+  node "B" {
+    job   = job.step
+    after = [node.A]
+  }
+  node "C" {
+    job   = job.step
+    after = [node.A]
+  }
+  node "D" {
+    job   = job.step
+    after = [node.B, node.C]
+  }
+}
+job "step" {
+  command   = ["true"]
+  directory = %q
+  memory    = "32MiB"
+}
+`, dir)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code := p.Command(t.Context(), "flow", "submit", filepath.Join(root, "etc", "flows", "diamond.hcl"))
+	stdout, stderr, code := p.Command(t.Context(), "flow", "submit", file)
 	fields := strings.Fields(stdout)
 	if code != 0 || len(fields) == 0 {
 		t.Fatalf("flow submit: %s%s", stdout, stderr)
