@@ -23,7 +23,8 @@ func (c *leaderState) broadcastPolicy() {
 		if c.policyMessages.version != l.PolicyVersion()+1 {
 			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.SettingText(ledger.SettingDefaultQuota) == "none",
 				DefaultQueue: l.SettingText(ledger.SettingDefaultQueue), Secrets: ledger.SecretsDigest(l),
-				Distributed: l.SettingOn(ledger.SettingDistributed)}
+				Distributed: l.SettingOn(ledger.SettingDistributed),
+				MpiNetwork:  l.SettingText(ledger.SettingMPINetwork)}
 			for _, q := range l.Queues() {
 				m.Queues = append(m.Queues, queueMessage(q))
 				m.Admission = m.Admission || q.Queued.Any() || q.QueuedAmounts.Any()

@@ -185,6 +185,7 @@ func (s *Schedd) react(now time.Time) {
 		s.commitEvents(events...)
 	}
 	transfer.RenewSecrets(s.transfers, s.leader.Policy().GetSecrets())
+	transfer.SetMPINetwork(s.transfers, s.leader.Policy().GetMpiNetwork())
 	for events := s.queue.HealthRestarts(now); len(events) > 0; events = s.queue.HealthRestarts(now) {
 		s.commitEvents(events...)
 	}

@@ -2885,10 +2885,11 @@ type Policy struct {
 	// likewise: who may have ports on all addresses of machines, and with low numbers
 	StaticPortUsers     []string             `protobuf:"bytes,41,rep,name=static_port_users,json=staticPortUsers,proto3" json:"static_port_users,omitempty"`
 	PrivilegedPortUsers []string             `protobuf:"bytes,42,rep,name=privileged_port_users,json=privilegedPortUsers,proto3" json:"privileged_port_users,omitempty"`
-	Restricted          []*CapabilityHolders `protobuf:"bytes,43,rep,name=restricted,proto3" json:"restricted,omitempty"` // jobs that only these users may have
-	Version             uint64               `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"`      // of this policy, for PolicySeen; it only grows during a session
-	Drains              []*DrainedNode       `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`         // nodes whose tasks are to go elsewhere
-	Secrets             uint64               `protobuf:"varint,61,opt,name=secrets,proto3" json:"secrets,omitempty"`      // changes when any secret does; 0: there are none
+	Restricted          []*CapabilityHolders `protobuf:"bytes,43,rep,name=restricted,proto3" json:"restricted,omitempty"`                    // jobs that only these users may have
+	Version             uint64               `protobuf:"varint,30,opt,name=version,proto3" json:"version,omitempty"`                         // of this policy, for PolicySeen; it only grows during a session
+	Drains              []*DrainedNode       `protobuf:"bytes,60,rep,name=drains,proto3" json:"drains,omitempty"`                            // nodes whose tasks are to go elsewhere
+	Secrets             uint64               `protobuf:"varint,61,opt,name=secrets,proto3" json:"secrets,omitempty"`                         // changes when any secret does; 0: there are none
+	MpiNetwork          string               `protobuf:"bytes,140,opt,name=mpi_network,json=mpiNetwork,proto3" json:"mpi_network,omitempty"` // that MPI programs talk on, as in 10.1.0.0/16; empty: any
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -3047,6 +3048,13 @@ func (x *Policy) GetSecrets() uint64 {
 		return x.Secrets
 	}
 	return 0
+}
+
+func (x *Policy) GetMpiNetwork() string {
+	if x != nil {
+		return x.MpiNetwork
+	}
+	return ""
 }
 
 // CapabilityHolders are the users who have a capability.
@@ -6680,8 +6688,9 @@ type Program struct {
 	SecretVariables []string        `protobuf:"bytes,42,rep,name=secret_variables,json=secretVariables,proto3" json:"secret_variables,omitempty"`
 	Container       *Container      `protobuf:"bytes,43,opt,name=container,proto3" json:"container,omitempty"` // absent: the task sees the files of its machine
 	Packages        []*PackageMount `protobuf:"bytes,44,rep,name=packages,proto3" json:"packages,omitempty"`
-	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"`     // absent: the program runs once
-	Slurm           *SlurmProgram   `protobuf:"bytes,46,opt,name=slurm,proto3" json:"slurm,omitempty"` // absent: the job did not come by sbatch
+	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"`                                  // absent: the program runs once
+	Slurm           *SlurmProgram   `protobuf:"bytes,46,opt,name=slurm,proto3" json:"slurm,omitempty"`                              // absent: the job did not come by sbatch
+	MpiNetwork      string          `protobuf:"bytes,140,opt,name=mpi_network,json=mpiNetwork,proto3" json:"mpi_network,omitempty"` // of Policy, for a task with ranks or a file of nodes; empty: any
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -6987,6 +6996,13 @@ func (x *Program) GetSlurm() *SlurmProgram {
 		return x.Slurm
 	}
 	return nil
+}
+
+func (x *Program) GetMpiNetwork() string {
+	if x != nil {
+		return x.MpiNetwork
+	}
+	return ""
 }
 
 // SlurmProgram is what a job of sbatch has beside its program.
@@ -16034,7 +16050,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xb9\x05\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xdb\x05\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -16056,7 +16072,9 @@ const file_roost_proto_rawDesc = "" +
 	"restricted\x12\x18\n" +
 	"\aversion\x18\x1e \x01(\x04R\aversion\x12/\n" +
 	"\x06drains\x18< \x03(\v2\x17.roost.wire.DrainedNodeR\x06drains\x12\x18\n" +
-	"\asecrets\x18= \x01(\x04R\asecrets\"I\n" +
+	"\asecrets\x18= \x01(\x04R\asecrets\x12 \n" +
+	"\vmpi_network\x18\x8c\x01 \x01(\tR\n" +
+	"mpiNetwork\"I\n" +
 	"\x11CapabilityHolders\x12\x1e\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\tR\n" +
@@ -16364,7 +16382,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xdc\t\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\xfe\t\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -16412,7 +16430,9 @@ const file_roost_proto_rawDesc = "" +
 	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\x124\n" +
 	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\x12&\n" +
 	"\x03mpi\x18- \x01(\v2\x14.roost.wire.MpiRanksR\x03mpi\x12.\n" +
-	"\x05slurm\x18. \x01(\v2\x18.roost.wire.SlurmProgramR\x05slurm\"\xaa\x01\n" +
+	"\x05slurm\x18. \x01(\v2\x18.roost.wire.SlurmProgramR\x05slurm\x12 \n" +
+	"\vmpi_network\x18\x8c\x01 \x01(\tR\n" +
+	"mpiNetwork\"\xaa\x01\n" +
 	"\fSlurmProgram\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
 	"\rappend_output\x18\x02 \x01(\bR\fappendOutput\x12\x16\n" +

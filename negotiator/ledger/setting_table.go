@@ -25,6 +25,7 @@ const (
 	SettingDefragment              = "defragment"
 	SettingDefragmentAfter         = "defragment_after"
 	SettingOversellProduction      = "oversell_production"
+	SettingMPINetwork              = "mpi_network"
 )
 
 // OverQuotaLowers is the value of [SettingOverQuota] with which batch jobs beyond a quota
@@ -105,5 +106,8 @@ func Settings() []SettingInfo {
 				"as much as the quota is exceeded"},
 		{Name: SettingOversellProduction, Form: FormSwitch, Default: "on",
 			Description: "Whether the quotas of production and monitoring may add up to more than the pool has"},
+		{Name: SettingMPINetwork, Form: FormNetwork,
+			Description: "The network that MPI programs talk on where machines have several, as in 10.1.0.0/16; " +
+				"empty for any"},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ const (
 	// names of capabilities that can be restricted, with commas between them
 	FormCapabilities SettingForm = "capabilities"
 	FormAttributes   SettingForm = "attributes" // names of attributes, with commas between them
+	FormNetwork      SettingForm = "network"    // an address with the number of its bits that count, or empty
 )
 
 // SettingValue is a setting of the cell that an administrator has set.
@@ -98,8 +100,25 @@ func (r SettingInfo) check(l *Ledger, text string) error {
 		return checkRestricted(text)
 	case FormAttributes:
 		return checkAttributes(text)
+	case FormNetwork:
+		return checkNetwork(text)
 	}
 	return checkPolicy(text)
+}
+
+// checkNetwork checks a network, in the form of RFC 4632.
+func checkNetwork(text string) error {
+	if text == "" {
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a network: write it as in 10.1.0.0/16 or fd00:1::/64", text)
+	case prefix != prefix.Masked():
+		return fmt.Errorf("%s is an address in a network: the network is %v", text, prefix.Masked())
+	}
+	return nil
 }
 
 // maxAttributes is how many attributes a setting may name.

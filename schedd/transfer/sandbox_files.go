@@ -105,6 +105,9 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 			FirstRank: uint32(g.FirstRank), Ranks: uint32(g.Members[g.Index].Processes), Size: uint32(g.Size()),
 			Nodes: uint32(len(g.Members))}
 	}
+	if w.Mpi != nil || len(w.GetNodeFile()) > 0 {
+		w.MpiNetwork = t.mpiNetwork
+	}
 	for _, s := range p.Secrets {
 		w.Secrets = append(w.Secrets, s.Name)
 		w.SecretVariables = append(w.SecretVariables, s.Variable)

@@ -105,7 +105,11 @@ type FileTransfers struct {
 	secretsStale  bool   // attempts may have older versions than the pool
 	// secretsRenewing: those of the attempts are being read again
 	secretsRenewing bool
+	mpiNetwork      string // of the newest cell policy; empty: any
 }
+
+// SetMPINetwork has later attempts told of the network that MPI programs talk on.
+func SetMPINetwork(t *FileTransfers, network string) { t.mpiNetwork = network }
 
 // New returns one that has nothing under way.
 func New(c Config) *FileTransfers {

@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -54,4 +56,49 @@ func mpiVariables(lines []string, file string, given []string) (list []string) {
 		}
 	}
 	return list
+}
+
+// networkVariables are the variables that have MPI libraries talk on one network of a
+// machine that has several. Open MPI takes the network itself, and the others the
+// interface that has an address in it. There is none of these where no interface has one.
+func networkVariables(network string, given []string) (list []string) {
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil {
+		return nil
+	}
+	add := func(value string, names ...string) {
+		for _, name := range names {
+			if !setsVariable(given, name+"=") {
+				list = append(list, name+"="+value)
+			}
+		}
+	}
+	add(prefix.String(), "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include",
+		"PMIX_MCA_ptl_tcp_if_include")
+	if name := interfaceIn(prefix); name != "" {
+		add(name, "HYDRA_IFACE", "UCX_NET_DEVICES", "FI_TCP_IFACE", "FI_SOCKETS_IFACE",
+			"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE")
+	}
+	return list
+}
+
+// interfaceIn is the network interface of this machine that has an address in a network.
+// It is empty if none does that is up.
+func interfaceIn(prefix netip.Prefix) string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	for _, i := range all {
+		addresses, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		for _, a := range addresses {
+			if own, err := netip.ParsePrefix(a.String()); err == nil && prefix.Contains(own.Addr().Unmap()) {
+				return i.Name
+			}
+		}
+	}
+	return ""
 }

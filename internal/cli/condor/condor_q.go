@@ -16,7 +16,8 @@ import (
 func queueCommand() *frame.Command {
 	return &frame.Command{
 		Name: "condor_q", Group: frame.GroupCondor, Summary: "list jobs", RawArgs: true, MaxOperands: -1, Run: runQueue,
-		Synopsis: "[-allusers] [-nobatch | -hold | -better-analyze | -af[:jrlhV,tng] ATTR… | -format FMT ATTR | -json | -long] " +
+		Synopsis: "[-allusers] [-nobatch | -hold | -better-analyze | -af[:jrlhV,tng] ATTR… | " +
+			"-format FMT ATTR | -json | -long] " +
 			"[-attributes LIST] [-constraint EXPR] [CLUSTER[.PROC] | USER]…",
 		Description: "Lists your jobs in the queue of this machine as condor_q of HTCondor does: a line for each " +
 			"cluster, or with -nobatch for each proc. A cluster is a job of Roost, a proc is a task of it. " +
