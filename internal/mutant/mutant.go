@@ -96,7 +96,12 @@ const (
 	FeedRestartForgets
 	// A1: entries that come late do not have the hours counted anew that they change
 	LateHoursUnmarked
-	mutantCount         = iota
+	// D1, which the random jobs of package schedd/queue find: a job that waits for one of
+	// several others waits for all of them
+	AlternativesJoined
+	// D1: a task of an array starts whatever has become of the task with its index
+	IndexUnchecked
+	mutantCount = iota
 )
 
 var mutantNames = [...]string{
@@ -122,14 +127,16 @@ var mutantNames = [...]string{
 	SupplyUncounted: "supply-uncounted", CostUnbounded: "cost-unbounded", StatusErrorIsEnd: "status-error-is-end",
 	UnansweredForgotten: "unanswered-forgotten",
 	FeedCutEarly:        "feed-cut-early", FeedRestartForgets: "feed-restart-forgets",
-	LateHoursUnmarked: "late-hours-unmarked",
+	LateHoursUnmarked: "late-hours-unmarked", AlternativesJoined: "alternatives-joined",
+	IndexUnchecked: "index-unchecked",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
 // guarantee to machine owners, and those from 13 on are about services (S1, S4, S13,
 // S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, 27 that
 // of gangs, G5, those from 28 on are about provisioners (V6, V3, V7, V8), and 32 is that
-// of the accounts: each attempt of each queue is in them once (A1).
+// of the accounts: each attempt of each queue is in them once (A1). 33 is that of
+// dependencies: a job starts when what it waits for has come, and not before (D1).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -143,6 +150,7 @@ var guarantees = [...]int{
 	InsideCharged: 6, SizedPastMax: 19, FlowPartDoubled: 26, FlowPartLost: 26,
 	HalfEpochSaved: 27, SupplyUncounted: 28, CostUnbounded: 29, StatusErrorIsEnd: 30, UnansweredForgotten: 31,
 	FeedCutEarly: 32, FeedRestartForgets: 32, LateHoursUnmarked: 32,
+	AlternativesJoined: 33, IndexUnchecked: 33,
 }
 
 // All lists the bugs.

@@ -229,8 +229,16 @@ func (o *dependencyOracle) syncReady(master *dependencyOutcome) bool {
 // everything that could run has ended, what is left still waits for something that has
 // not come.
 func TestDependenciesAgainstLog(t *testing.T) {
-	dropped, started := 0, 0
-	for seed := range uint64(250) {
+	dropped, started := checkRandomDependencies(t, 250)
+	if dropped < 100 || started < 500 {
+		t.Fatalf("%d jobs dropped and %d started: that tests little", dropped, started)
+	}
+}
+
+// checkRandomDependencies has an oracle judge so many histories.
+func checkRandomDependencies(t testing.TB, seeds uint64) (dropped, started int) {
+	t.Helper()
+	for seed := range seeds {
 		o, rng := &dependencyOracle{newTestQueue(t), map[uint64]*dependencyOutcome{}}, rand.New(rand.NewPCG(seed, 11))
 		for range 40 {
 			switch rng.IntN(5) {
@@ -283,9 +291,7 @@ func TestDependenciesAgainstLog(t *testing.T) {
 			}
 		}
 	}
-	if dropped < 100 || started < 500 {
-		t.Fatalf("%d jobs dropped and %d started: that tests little", dropped, started)
-	}
+	return dropped, started
 }
 
 // randomDependencies makes up dependencies on jobs that are there and have not ended.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/schedd/queue/eventlog"
 )
 
@@ -227,6 +228,9 @@ func (q *dependencyIndex) weighDependencies(now time.Time, j *job) (s dependency
 		case !met:
 			s.open++
 		}
+	}
+	if mutant.Active(mutant.AlternativesJoined) && alternatives.open > 0 {
+		alternatives.met = 0
 	}
 	if alternatives.met == 0 {
 		s.open += alternatives.open

@@ -43,7 +43,9 @@ func (d *testQueue) purge(id roost.JobID) {
 
 // TestAfterCorr has each task of an array wait for the one with its index. The others go
 // when the other array has ended.
-func TestAfterCorr(t *testing.T) {
+func TestAfterCorr(t *testing.T) { checkAfterCorr(t) }
+
+func checkAfterCorr(t testing.TB) {
 	d := newTestQueue(t)
 	first := d.submit(4, `Array = true; ArrayIndexes = "1-4"`)
 	waits := d.submit(4, `Array = true; ArrayIndexes = "2-5"; DependsOn = {"aftercorr:1"}`)
