@@ -20,8 +20,9 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 		Submitted: eventlog.JobEvent{Type: eventlog.Submitted, Time: j.submitted, Job: j.seq, Submission: sub},
 		States:    j.state, Records: j.records, Unblocked: !j.isBlocked() && !j.waitsByIndex(),
 		FirstStarted: j.firstStarted,
-		LastEnded:    j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(), Eligible: eventlog.EligibleTime(j.eligible),
-		Damage: eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
+		LastEnded:    j.lastEnded, OldAds: j.oldAds(), Waits: j.savedWaits(),
+		Eligible: eventlog.EligibleTime(j.eligible),
+		Damage:   eventlog.RecordDamage(j.distrust), RunOrders: j.savedOrders(), RunDenied: j.runDenied,
 		Released: j.release().releasedRanges(), Update: j.update, Scale: j.scaled, Flow: savedFlow(j),
 		Epochs: savedEpochs(j),
 	}

@@ -2,8 +2,10 @@ package backup
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -140,11 +142,27 @@ func TestDamagedArchive(t *testing.T) {
 	for n := 0; n < len(whole); n += max(1, len(whole)/40) {
 		try(fmt.Sprint("cut after ", n), whole[:n])
 	}
+	content, err := unpacked(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for n := 10; n < len(whole); n += max(1, len(whole)/60) {
 		flipped := bytes.Clone(whole)
 		flipped[n] ^= 0x10
+		if same, err := unpacked(flipped); err == nil && bytes.Equal(same, content) {
+			continue // a bit that fills up the last byte of the compressed data, and means nothing
+		}
 		try(fmt.Sprint("a flipped bit at ", n), flipped)
 	}
+}
+
+// unpacked returns what is compressed in an archive.
+func unpacked(archive []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // TestManifests checks which manifests are refused.
