@@ -33,6 +33,7 @@ import (
 // the loop.
 type rankGangs struct {
 	byHead map[roost.TaskID]*rankGang
+	keys   keyBudget
 }
 
 // rankGang is one gang.
@@ -46,6 +47,9 @@ type rankGang struct {
 	mu        sync.Mutex
 	collector *pmi.Collector
 	conns     []*rankConn // by member; nil: it is not connected
+	keys      *keyBudget  // of all gangs
+	incoming  int         // bytes of messages that are not complete
+	charged   int         // bytes that keys has of this gang
 	failure   func()      // what is done once all are connected, or after a while
 }
 
@@ -87,6 +91,7 @@ func attachRanks(s *Schedd, p *nodeConn, a roost.AttemptID, ticket uint64) {
 			}
 		}
 		g = newRankGang(place)
+		g.keys = &gangs.keys
 		g.log = func(text string) { s.log.Info("the gang of an MPI program ends", "task", head, "reason", text) }
 		gangs.byHead[head] = g
 		context.AfterFunc(s.daemonContext, g.end)
@@ -128,6 +133,8 @@ func (g *rankGang) serve(ctx context.Context, p *nodeConn, a roost.AttemptID, me
 	defer g.disconnect(member, c)
 	go c.send(ctx, stream)
 	var joiner pmi.MessageJoiner
+	part := 0 // bytes of a message that is not complete
+	defer func() { g.release(part) }()
 	for {
 		in, err := stream.Recv()
 		if err != nil {
@@ -137,12 +144,13 @@ func (g *rankGang) serve(ctx context.Context, p *nodeConn, a roost.AttemptID, me
 		if !ok {
 			return fmt.Errorf("node %s: %w: that is no message of ranks", p.Name, roost.Invalid)
 		}
-		whole, complete, tooLong := joiner.Join(m, pmi.MaxGangKeys)
-		if tooLong {
-			return fmt.Errorf("node %s: %w: more than %d MiB of keys", p.Name, roost.Exhausted, pmi.MaxGangKeys>>20)
+		part += len(m.Data)
+		if err := g.reserve(len(m.Data)); err != nil {
+			return fmt.Errorf("node %s: %w", p.Name, err)
 		}
-		if complete {
-			g.apply(member, whole)
+		if whole, complete, _ := joiner.Join(m, pmi.MaxGangKeys); complete {
+			g.apply(member, whole, part)
+			part = 0
 		}
 	}
 }
@@ -191,9 +199,12 @@ func (g *rankGang) allConnected() bool { return !slices.Contains(g.conns, nil) }
 // apply takes in a message of a member. A rank that fails while a member is not connected
 // may fail because that machine is lost: the queue then starts the gang again. So such a
 // failure waits until all are connected, or for a while.
-func (g *rankGang) apply(member int, m pmi.Message) {
+// size is what was reserved for it.
+func (g *rankGang) apply(member int, m pmi.Message, size int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.incoming -= size
+	defer g.settle()
 	if m.Kind == pmi.Failed {
 		m.Text = fmt.Sprintf("on %s %s", g.members[member].Node, api.SanitizeSentence(m.Text))
 	}
@@ -215,6 +226,7 @@ func (g *rankGang) apply(member int, m pmi.Message) {
 // deliver puts messages into the queues of the members. One that takes none is
 // disconnected: it connects again.
 func (g *rankGang) deliver(effects []pmi.Effect) {
+	defer g.settle()
 	for _, e := range effects {
 		if e.Message.Kind == pmi.Stop && e.To < 0 {
 			g.log(e.Message.Text)
@@ -300,6 +312,8 @@ func (g *rankGang) end() {
 			c.cancel()
 		}
 	}
+	g.collector.Stop(1, "the gang has ended")
+	g.settle()
 }
 
 // rankGangOf returns the gang of an attempt; nil if its ranks have never connected.

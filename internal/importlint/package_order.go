@@ -59,6 +59,7 @@ func packageOrders() []packageOrder {
 		{"startd/desktop", true},
 		{"startd/starter/proto", true},
 		{"internal/pmi", true},
+		{"internal/mpinet", true},
 		{"internal/image/erofs", true},
 		{"internal/image/squashfs", true},
 		{"internal/submit/jobspec", true},

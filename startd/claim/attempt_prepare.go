@@ -267,7 +267,8 @@ func (h launcher) environment(a *Attempt) []string {
 		own = append(own, slurmVariables(h.machine.config.Name, p.GetNodeFile(), time.Now(), a.record.Walltime,
 			len(h.file.gpuShares()))...)
 	}
-	own = append(append(own, hostFileVariables(a, given)...), networkVariables(a.program.GetMpiNetwork(), given)...)
+	own = append(own, hostFileVariables(a, given)...)
+	own = append(own, networkVariables(a.program.GetMpiNetwork(), given, "/sys")...)
 	own = append(own, h.machine.gpus.Environment(h.file.gpuShares())...)
 	all := make([]string, 0, len(given)+len(own))
 	for _, v := range given {

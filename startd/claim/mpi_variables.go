@@ -1,10 +1,16 @@
 package claim
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/mpinet"
 )
 
 // An MPI library starts processes on other machines by ssh unless it is told of something
@@ -60,26 +66,58 @@ func mpiVariables(lines []string, file string, given []string) (list []string) {
 
 // networkVariables are the variables that have MPI libraries talk on one network of a
 // machine that has several. Open MPI takes the network itself, and the others the
-// interface that has an address in it. There is none of these where no interface has one.
-func networkVariables(network string, given []string) (list []string) {
+// interface that has an address in it. There are none where no interface has one: Open
+// MPI would complain at every start. sysfs is where the system describes its devices.
+func networkVariables(network string, given []string, sysfs string) (list []string) {
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
 		return nil
 	}
-	add := func(value string, names ...string) {
-		for _, name := range names {
-			if !setsVariable(given, name+"=") {
-				list = append(list, name+"="+value)
-			}
+	name := interfaceIn(prefix)
+	if name == "" {
+		return nil
+	}
+	for _, v := range [...]string{"OMPI_MCA_btl_tcp_if_", "OMPI_MCA_oob_tcp_if_", "PRTE_MCA_prte_if_",
+		"PMIX_MCA_ptl_tcp_if_"} { // Open MPI takes one of the two only
+		if !setsVariable(given, v+"include=") && !setsVariable(given, v+"exclude=") {
+			list = append(list, v+"include="+prefix.String())
 		}
 	}
-	add(prefix.String(), "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_prte_if_include",
-		"PMIX_MCA_ptl_tcp_if_include")
-	if name := interfaceIn(prefix); name != "" {
-		add(name, "HYDRA_IFACE", "UCX_NET_DEVICES", "FI_TCP_IFACE", "FI_SOCKETS_IFACE",
-			"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE")
+	add := func(variable, value string) {
+		if !setsVariable(given, variable+"=") {
+			list = append(list, variable+"="+value)
+		}
 	}
-	return list
+	add("UCX_NET_DEVICES", rdmaDevices(sysfs, name)+name)
+	for _, v := range [...]string{"HYDRA_IFACE", "FI_TCP_IFACE", "FI_SOCKETS_IFACE",
+		"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE"} {
+		add(v, name)
+	}
+	return append(list, mpinet.InterfaceVariable+"="+name, mpinet.NetworkVariable+"="+prefix.String())
+}
+
+// rdmaDevices are the InfiniBand devices behind a network interface as UCX names them,
+// as in "mlx5_0:1,". UCX uses no RDMA if it is told of the interface alone (UCX manual,
+// UCX_NET_DEVICES).
+func rdmaDevices(sysfs, name string) string {
+	device := filepath.Join(sysfs, "class/net", name, "device/infiniband")
+	entries, err := os.ReadDir(device)
+	if err != nil {
+		return ""
+	}
+	port := 1
+	if text, err := os.ReadFile(filepath.Join(sysfs, "class/net", name, "dev_port")); err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && n >= 0 {
+			port += n
+		}
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(device, e.Name(), "ports", strconv.Itoa(port))); err == nil {
+			fmt.Fprintf(&b, "%s:%d,", e.Name(), port)
+		}
+	}
+	return b.String()
 }
 
 // interfaceIn is the network interface of this machine that has an address in a network.

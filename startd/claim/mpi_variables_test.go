@@ -1,7 +1,10 @@
 package claim
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,22 +39,38 @@ func TestForMPI(t *testing.T) {
 // TestNetworkVariables checks that MPI libraries are told of a network, and of the
 // interface in it. That is lo for loopback addresses.
 func TestNetworkVariables(t *testing.T) {
-	for _, tt := range []struct {
-		network string
-		given   []string
-		want    []string
-	}{
-		{"", nil, nil}, {"127.0.0.1", nil, nil}, {"x/8", nil, nil},
-		{"127.0.0.0/8", []string{"HYDRA_IFACE=eth7", "OMPI_MCA_oob_tcp_if_include=a"}, []string{
-			"OMPI_MCA_btl_tcp_if_include=127.0.0.0/8", "PRTE_MCA_prte_if_include=127.0.0.0/8",
-			"PMIX_MCA_ptl_tcp_if_include=127.0.0.0/8", "UCX_NET_DEVICES=lo", "FI_TCP_IFACE=lo", "FI_SOCKETS_IFACE=lo",
-			"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE=lo"}},
-		{"203.0.113.0/24", nil, []string{"OMPI_MCA_btl_tcp_if_include=203.0.113.0/24",
-			"OMPI_MCA_oob_tcp_if_include=203.0.113.0/24", "PRTE_MCA_prte_if_include=203.0.113.0/24",
-			"PMIX_MCA_ptl_tcp_if_include=203.0.113.0/24"}},
-	} {
-		if got := networkVariables(tt.network, tt.given); !slices.Equal(got, tt.want) {
-			t.Errorf("%s with %v: got %q, want %q", tt.network, tt.given, got, tt.want)
+	sysfs := t.TempDir()
+	const all = "OMPI_MCA_btl_tcp_if_include=127.0.0.0/8 OMPI_MCA_oob_tcp_if_include=127.0.0.0/8 " +
+		"PRTE_MCA_prte_if_include=127.0.0.0/8 PMIX_MCA_ptl_tcp_if_include=127.0.0.0/8 UCX_NET_DEVICES=lo " +
+		"HYDRA_IFACE=lo FI_TCP_IFACE=lo FI_SOCKETS_IFACE=lo MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE=lo " +
+		"ROOST_MPI_INTERFACE=lo ROOST_MPI_NETWORK=127.0.0.0/8"
+	without := func(names ...string) string {
+		return strings.Join(slices.DeleteFunc(strings.Fields(all), func(v string) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(v, n+"=") })
+		}), " ")
+	}
+	check := func(network, given, want string) {
+		t.Helper()
+		if got := networkVariables(network, strings.Fields(given), sysfs); !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%s with %q: got %q, want %q", network, given, got, want)
 		}
 	}
+	for _, none := range []string{"", "127.0.0.1", "x/8", "203.0.113.0/24"} {
+		check(none, "", "")
+	}
+	check("127.0.0.0/8", "", all)
+	check("127.0.0.0/8", "HYDRA_IFACE=eth7 OMPI_MCA_oob_tcp_if_include=a", without("HYDRA_IFACE",
+		"OMPI_MCA_oob_tcp_if_include"))
+	check("127.0.0.0/8", "OMPI_MCA_btl_tcp_if_exclude=lo PRTE_MCA_prte_if_exclude=x", without(
+		"OMPI_MCA_btl_tcp_if_include", "PRTE_MCA_prte_if_include"))
+
+	// An interface with an InfiniBand device, whose second port it is.
+	lo := filepath.Join(sysfs, "class/net/lo")
+	if err := os.MkdirAll(filepath.Join(lo, "device/infiniband/mlx5_3/ports/2"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(lo, "dev_port"), []byte("1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check("127.0.0.0/8", "", strings.Replace(all, "UCX_NET_DEVICES=lo", "UCX_NET_DEVICES=mlx5_3:2,lo", 1))
 }

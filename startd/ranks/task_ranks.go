@@ -177,10 +177,10 @@ func (t *taskRanks) exitCode() (code int, over bool) {
 		if t.outcome.Text != "" {
 			t.complain(t.outcome.Text)
 		}
-		return int(t.outcome.Code) & 0xff, true
+		return t.outcome.ExitStatus(), true
 	case failure != nil && !t.giveUp.IsZero() && time.Now().After(t.giveUp):
 		t.complain(fmt.Sprintf("rank %d %s; the other tasks of the gang could not be told", failure.Rank, failure.Text))
-		return int(failure.Code) & 0xff, true
+		return failure.ExitStatus(), true
 	}
 	return 0, false
 }

@@ -362,7 +362,7 @@ func (g *Group) sendExit(t *task, e step.TaskEnd) {
 // Serve is an agent: it reads frames from in and writes frames to out. The first one that
 // it reads begins the tasks. It ends when they have ended, or ends them when in does.
 // own are variables that say of this machine what srun's say of its own; they come last.
-func Serve(in io.Reader, out io.Writer, own []string) error {
+func Serve(in io.Reader, out io.Writer, renew func(environment []string) []string) error {
 	var mu sync.Mutex
 	emit := func(f step.Frame) {
 		mu.Lock()
@@ -386,7 +386,7 @@ func Serve(in io.Reader, out io.Writer, own []string) error {
 			return fmt.Errorf("task %d has no command", t.Number)
 		}
 	}
-	spec.Environment = append(spec.Environment, own...)
+	spec.Environment = renew(spec.Environment)
 	if info, err := os.Stat(spec.Directory); err != nil || !info.IsDir() {
 		fmt.Fprintf(os.Stderr, "slurmstepd: error: couldn't chdir to `%s': No such file or directory: going to /tmp "+
 			"instead\n", spec.Directory)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -170,7 +171,7 @@ func TestServe(t *testing.T) {
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- Serve(in, out, nil) }()
+	go func() { served <- Serve(in, out, slices.Clone[[]string]) }()
 	if f, err := step.ReadFrame(fromAgent); err != nil || f.Kind != step.FrameHello {
 		t.Fatalf("%+v, %v", f, err)
 	}

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -111,11 +112,11 @@ func mpiexecOptions() map[string]mpiOption {
 		}},
 		"f": {1, (*mpiOptions).readHosts},
 		"genv": {2, func(o *mpiOptions, _ *mpiProgram, w []string) error {
-			o.environment = append(o.environment, w[0]+"="+w[1])
+			o.environment = append(o.environment, strings.Join(w, "="))
 			return nil
 		}},
 		"env": {2, func(_ *mpiOptions, p *mpiProgram, w []string) error {
-			p.environment = append(p.environment, w[0]+"="+w[1])
+			p.environment = append(p.environment, strings.Join(w, "="))
 			return nil
 		}},
 		"genvlist": {1, func(o *mpiOptions, _ *mpiProgram, w []string) error {
@@ -244,6 +245,9 @@ func parseMpiexec(args []string) (*mpiOptions, error) {
 			}
 			name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 			option, known := table[name]
+			if (name == "genv" || name == "env") && len(args) > 0 && strings.Contains(args[0], "=") {
+				option.words = 1 // NAME=VALUE
+			}
 			switch {
 			case !known:
 				return nil, fmt.Errorf("option %s is not known: roost-mpiexec(1) lists them", word)
@@ -325,10 +329,13 @@ func (o *mpiOptions) stepOptions() *stepOptions {
 	if s.directory == "" && len(o.programs) == 1 {
 		s.directory = o.programs[0].directory
 	}
-	if o.isOnly {
-		if s.export = strings.Join(o.only, ","); s.export == "" {
-			s.export = "NONE"
+	if o.isOnly { // and what -genv sets
+		names := slices.Clone(o.only)
+		for _, v := range o.environment {
+			name, _, _ := strings.Cut(v, "=")
+			names = append(names, name)
 		}
+		s.export = cmp.Or(strings.Join(names, ","), "NONE")
 	}
 	return s
 }
@@ -363,8 +370,12 @@ func (o *mpiOptions) complete(s *stepOptions, job *allocation) error {
 		s.request.Tasks += p.count
 	}
 	s.request.Overcommit = s.request.Tasks > cpus
-	if most := o.perMachine * machines; o.perMachine > 0 && s.request.Tasks < most {
+	switch most := o.perMachine * machines; {
+	case o.perMachine == 0:
+	case s.request.Tasks < most:
 		s.request.Nodes = (s.request.Tasks + o.perMachine - 1) / o.perMachine
+	case s.request.Tasks > most: // Hydra begins again with the first machine
+		s.request.TasksPerNode = (s.request.Tasks + machines - 1) / machines
 	}
 	return nil
 }

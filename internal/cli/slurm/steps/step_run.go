@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
+	"github.com/roost-batch/roost/internal/mpinet"
 	"github.com/roost-batch/roost/internal/pmi"
 	"github.com/roost-batch/roost/internal/slurm/step"
 	"github.com/roost-batch/roost/internal/slurm/stepgroup"
@@ -374,7 +375,7 @@ func (r *stepRun) applyRanks(machine int, data []byte) {
 	}
 	if end := r.collector.Outcome(); end != nil && end.Kind == pmi.Stop && !r.isStopped {
 		r.say("error: %s\n", end.Text)
-		r.status = max(r.status, int(end.Code)&0xff)
+		r.status = max(r.status, end.ExitStatus())
 		r.terminate()
 	}
 }
@@ -457,7 +458,9 @@ func (r *stepRun) report() error {
 
 // serveAgent is the command of an agent.
 func serveAgent(c *frame.Invocation) error {
-	err := stepgroup.Serve(c.Stdin, c.Stdout, machineVariables(c.Env))
+	err := stepgroup.Serve(c.Stdin, c.Stdout, func(environment []string) []string {
+		return append(mpinet.Renew(environment, c.Env), machineVariables(c.Env)...)
+	})
 	if err != nil && !errors.Is(err, io.EOF) {
 		fmt.Fprintf(c.Stderr, "step-agent: %v\n", err)
 		return frame.ExitError(1)
