@@ -204,7 +204,7 @@ func (g *rankGang) apply(member int, m pmi.Message, size int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.incoming -= size
-	defer g.settle()
+	defer g.recount()
 	if m.Kind == pmi.Failed {
 		m.Text = fmt.Sprintf("on %s %s", g.members[member].Node, api.SanitizeSentence(m.Text))
 	}
@@ -226,7 +226,7 @@ func (g *rankGang) apply(member int, m pmi.Message, size int) {
 // deliver puts messages into the queues of the members. One that takes none is
 // disconnected: it connects again.
 func (g *rankGang) deliver(effects []pmi.Effect) {
-	defer g.settle()
+	defer g.recount()
 	for _, e := range effects {
 		if e.Message.Kind == pmi.Stop && e.To < 0 {
 			g.log(e.Message.Text)
@@ -313,7 +313,7 @@ func (g *rankGang) end() {
 		}
 	}
 	g.collector.Stop(1, "the gang has ended")
-	g.settle()
+	g.recount()
 }
 
 // rankGangOf returns the gang of an attempt; nil if its ranks have never connected.

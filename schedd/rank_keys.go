@@ -62,11 +62,11 @@ func (g *rankGang) release(bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.incoming -= bytes
-	g.settle()
+	g.recount()
 }
 
-// settle has the budget know what the gang holds now.
-func (g *rankGang) settle() {
+// recount has the budget know what the gang holds now.
+func (g *rankGang) recount() {
 	now := g.incoming + g.collector.Held()
 	g.keys.adjust(now - g.charged)
 	g.charged = now

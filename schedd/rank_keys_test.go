@@ -20,8 +20,8 @@ func keyGang(keys *keyBudget, machines int, ended *[]string) *rankGang {
 	return g
 }
 
-// TestKeysOfAGang has each machine of a gang send less than the bound of one message, and
-// all of them together more than the gang may have.
+// TestKeysOfAGang has the machines of a gang send more together than it may have. Each
+// stays below the bound of one message.
 func TestKeysOfAGang(t *testing.T) {
 	var ended []string
 	keys := &keyBudget{}

@@ -6,16 +6,22 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/roost-batch/roost"
 )
 
 // AttemptScripts are the administrator's programs that a startd runs before and after
-// each attempt. They have the startd's own rights (OpenPBS Administrator's Guide,
-// "Prologue and epilogue").
+// each attempt. They have the startd's own rights unless User says otherwise (OpenPBS
+// Administrator's Guide, "Prologue and epilogue").
 type AttemptScripts struct {
 	Prologue string        // absolute path; empty: none
 	Epilogue string        // absolute path; empty: none
 	Within   time.Duration // time limit of each
+	User     string        // whose rights they have; empty: those of the startd
 }
+
+// maxScriptTime bounds the time limit of a script, during which a claim does nothing.
+const maxScriptTime = time.Hour
 
 // defaultScriptTime is OpenPBS's default.
 const defaultScriptTime = 30 * time.Second
@@ -30,7 +36,17 @@ func (s *blockReader) readScripts(b *hclsyntax.Block, to *AttemptScripts) {
 	c := s.innerBlock(b)
 	c.readProgram("prologue", &to.Prologue)
 	c.readProgram("epilogue", &to.Epilogue)
-	c.readDuration("timeout", `"30s"`, &to.Within)
+	c.readSetting("timeout", `"30s"`, func(text string) (err error) {
+		if to.Within, err = roost.ParseDuration(text); err != nil {
+			return err
+		}
+		if to.Within <= 0 || to.Within > maxScriptTime {
+			return fmt.Errorf("%v is not within 1s and %v: nothing else runs on the claim meanwhile", to.Within,
+				maxScriptTime)
+		}
+		return nil
+	})
+	c.readText("user", &to.User)
 	c.reportUnknown()
 }
 
@@ -54,4 +70,5 @@ func (w fileWriter) writeScripts(c AttemptScripts) {
 	b.writeText("prologue", c.Prologue)
 	b.writeText("epilogue", c.Epilogue)
 	b.writeDuration("timeout", c.Within)
+	b.writeText("user", c.User)
 }

@@ -383,6 +383,7 @@ func libraries() map[string][]string {
 		"golang.org/x/sys": {"internal/image", "internal/outputfile", "internal/balancer",
 			"internal/boottime", "internal/document", "internal/tasktrace", "internal/kernfs",
 			"internal/web/jobtext", "internal/web/simchild", "internal/identity/oidc", "internal/confine",
+			"internal/sitescript",
 			"internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles",
 			"internal/rpc", "internal/rpc/localrpc", "internal/identity/caclient", "internal/enroll", "internal/master",
 			"internal/cli/frame", "internal/cli/doctor", "internal/cli/backup",

@@ -20,8 +20,8 @@ var variables = [...]string{"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_
 	"PMIX_MCA_ptl_tcp_if_include", "UCX_NET_DEVICES", "HYDRA_IFACE", "FI_TCP_IFACE", "FI_SOCKETS_IFACE",
 	"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE"}
 
-// Renew returns the environment of a process, which came from another machine, with the
-// variables of this one, whose own are own. What the job has set itself stays. The
+// Renew puts this machine's variables into an environment that came from another one.
+// own has those of this machine. What the job has set itself stays. The
 // result has no InterfaceVariable and no NetworkVariable.
 func Renew(environment, own []string) []string {
 	sender := newSetting(environment)

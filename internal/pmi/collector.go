@@ -42,8 +42,8 @@ type Effect struct {
 // Outcome is how the gang has ended; nil while it has not.
 func (c *Collector) Outcome() *Message { return c.stopped }
 
-// Held is how many bytes of keys are held, of barriers that are not over and of the last
-// one that is.
+// Held is how many bytes of keys are held. They are of barriers that are not over, and of
+// the last one that is.
 func (c *Collector) Held() int { return c.bytes + len(c.set) }
 
 // Apply takes in a message of a contributor, and returns what is to be sent.

@@ -39,9 +39,9 @@ type Message struct {
 	Data  []byte
 }
 
-// ExitStatus is what a task exits with whose gang a message has ended: the lowest eight
-// bits of Code, as exit(3) has them. A gang that was stopped has failed: its status is
-// never 0.
+// ExitStatus is the exit status of a task whose gang has ended with this message. It has
+// the lowest eight bits of Code, as exit(3) has them. A gang that was stopped has failed:
+// its status is never 0.
 func (m *Message) ExitStatus() int {
 	status := int(m.Code) & 0xff
 	if status == 0 && (m.Kind == Stop || m.Kind == Failed) {

@@ -3,12 +3,14 @@ package sitescript
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,21 +39,22 @@ type Output struct {
 }
 
 // Run runs a script until it ends, or until the context does. Then it and all that it has
-// started in its session are killed. An exit status other than 0 is an *exec.ExitError;
-// what it left behind that holds its output is no error.
+// started are killed, as killScript finds it. An exit status other than 0 is an
+// *exec.ExitError; what it left behind that holds its output is no error.
 func Run(ctx context.Context, s Script) (Output, error) {
 	if err := UntrustedReason(s.Path); err != nil {
 		return Output{}, err
 	}
 	out, errs := &boundedBuffer{most: s.MaxOutput}, &boundedBuffer{most: s.MaxOutput}
 	cmd := exec.CommandContext(ctx, s.Path, s.Arguments...)
-	cmd.Dir, cmd.Env, cmd.Stdin = "/", s.Environment, bytes.NewReader(s.Input)
+	mark := markVariable + "=" + rand.Text()
+	cmd.Dir, cmd.Env, cmd.Stdin = "/", append(slices.Clone(s.Environment), mark), bytes.NewReader(s.Input)
 	cmd.Stdout, cmd.Stderr = out, errs
 	if s.Merged {
 		cmd.Stderr = out // one writer for both, so that lines do not mix
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.Credential}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return killScript(cmd.Process.Pid, mark) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	var exit *exec.ExitError

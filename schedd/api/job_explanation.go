@@ -147,9 +147,7 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	case state == roost.Idle:
 		v.explainIdle(reply, st)
 		v.explainRunNow(reply, st)
-		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.CausePreemption {
-			reply.Summary += "; before, it was " + st.Task.Exit.Describe()
-		}
+		reply.Summary += earlierEnd(st.Task)
 	case state.IsActive() && silence != "":
 		reply.Summary = "there is " + silence
 		reply.Advice = append(reply.Advice, "see what became of it with: roost nodes")
@@ -180,6 +178,23 @@ func (v *jobView) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	if state == roost.Held {
 		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
 	}
+}
+
+// earlierEnd is what ended the last attempt of a task that waits again. Empty if the
+// task itself did.
+func earlierEnd(t *queue.TaskStatus) string {
+	if t == nil || t.Exit == nil {
+		return ""
+	}
+	switch t.Exit.Cause {
+	case queue.CausePreemption:
+		return "; before, it was " + t.Exit.Describe()
+	case queue.CauseMachine, queue.CauseLaunch, queue.CauseRestore:
+		if t.Exit.Reason != "" {
+			return strings.TrimSuffix("; before, it could not run on "+t.Node, " on ") + ": " + t.Exit.Reason
+		}
+	}
+	return ""
 }
 
 // explainActive chooses the words for a task that runs, or is about to.

@@ -9,12 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/user"
 	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -161,9 +157,9 @@ func (f *Filter) run(ctx context.Context, d document) (a answer, err error) {
 	case <-ctx.Done():
 		return a, f.failed(fmt.Errorf("too many of it run already: %w", ctx.Err()))
 	}
-	rights, err := credentialOf(f.settings.User)
+	rights, err := sitescript.UserCredential(f.settings.User)
 	if err != nil {
-		return a, f.failed(err)
+		return a, f.failed(fmt.Errorf("its user: %w", err))
 	}
 	began := time.Now()
 	out, err := sitescript.Run(ctx, sitescript.Script{
@@ -217,22 +213,4 @@ func refusalText(out sitescript.Output) string {
 		}
 	}
 	return "it gives no reason"
-}
-
-// credentialOf returns the rights of a user without other groups. It is nil, for those of
-// this process, if the process cannot take others on.
-func credentialOf(name string) (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	u, err := user.Lookup(name)
-	if err != nil {
-		return nil, fmt.Errorf("its user: %w: %w", roost.BadConfig, err)
-	}
-	uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
-	gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(uerr, gerr); err != nil {
-		return nil, fmt.Errorf("its user: %w: %w", roost.BadConfig, err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}, nil
 }

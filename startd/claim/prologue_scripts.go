@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -192,8 +193,14 @@ const maxScriptText = 4 << 10
 // Then it and all that it has started are killed. What it prints is in the error, or
 // else in the log.
 func (m *Machine) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
+	var rights *syscall.Credential
+	if name := m.config.Scripts.User; name != "" {
+		if rights, err = sitescript.UserCredential(name); err != nil {
+			return -1, fmt.Errorf("the user %s of %s: %w", name, path, err)
+		}
+	}
 	out, err := sitescript.Run(ctx, sitescript.Script{Path: path, Arguments: arguments, Environment: environment,
-		MaxOutput: maxScriptText, Merged: true})
+		Credential: rights, MaxOutput: maxScriptText, Merged: true})
 	output := sitescript.OneLine(strings.TrimSpace(string(out.Text)))
 	switch {
 	case err == nil:
