@@ -15,14 +15,18 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/web/chart"
+	"github.com/roost-batch/roost/internal/web/view"
 )
 
 // functions are what templates can call. Times are written in the zone.
 func functions(zone *time.Location) template.FuncMap {
 	return template.FuncMap{
 		"current": currentPage, "state": stateMark,
-		"time":   func(at string) template.HTML { return timeElement(at, "", zone) },
-		"ago":    func(at string) template.HTML { return timeElement(at, ` data-form="ago"`, zone) },
+		"time": func(at string) template.HTML { return timeElement(at, "", zone) },
+		"ago":  func(at string) template.HTML { return timeElement(at, agoForm, zone) },
+		"jobrows": func(jobs []document.Job, shown []view.LayoutColumn) template.HTML {
+			return jobRows(jobs, shown, zone)
+		},
 		"bytes":  byteText,
 		"number": numberText, "cores": coresText, "span": spanText, "milliseconds": millisecondText,
 		"percent": percentText,
@@ -67,6 +71,9 @@ func stateClass(word string) string {
 		return -1
 	}, strings.ToLower(word))
 }
+
+// agoForm is the form of timeElement that says how long a time is past.
+const agoForm = ` data-form="ago"`
 
 // timeElement shows a time of a document in a zone. A script writes it in the reader's
 // zone, or with the form how long it is past.
