@@ -21,6 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/api"
@@ -60,6 +61,7 @@ type Schedd struct {
 	reserve       *journal.DiskReserve                   // of the log's disk
 	users         *transfer.UserAgents
 	notifier      *notify.Notifier
+	scripts       *sitescript.Groups // of the site; nil: there are none
 	inbox         chan any
 	peerSchedds   *peers.Peers
 	sessions      atomic.Uint64 // the incarnation of the last session
@@ -223,6 +225,7 @@ func (s *Schedd) openFiles() (err error) {
 		return err
 	}
 	s.feed.Start(s.journal.NextBatch())
+	s.scripts = openScripts(s)
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
 		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
 		Groups: transfer.UnixGroups, Log: s.log,
@@ -277,6 +280,7 @@ func (s *Schedd) assemble() {
 		Loop: loop, Leader: s.leader,
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 		Metrics:      s.metrics.Schedd,
+		Scripts:      s.scripts,
 		AddUsage:     func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
 		SpentBudgets: &s.spentBudgets,
 		AccountantAddress: func() string {
@@ -311,6 +315,7 @@ func nextIncarnation(j *journal.Journal, r *ReplicatedLog) (uint64, error) {
 }
 
 func (s *Schedd) closeFiles() {
+	s.scripts.Close()
 	var err error
 	if s.replicated == nil {
 		err = errors.Join(s.journal.Close(), s.history.Close())

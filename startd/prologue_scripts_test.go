@@ -1,15 +1,24 @@
 package startd
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/claim"
 )
 
 // newScriptedStartd is a place whose startd runs these scripts, which write into a log.
@@ -100,5 +109,86 @@ func TestEpilogueAfterRestart(t *testing.T) {
 	x := s.awaitExit(a)
 	if x.GetStatus().GetCode() != 3 || log() != "epilogue\n" {
 		t.Errorf("got %v, log %q", x.GetStatus(), log())
+	}
+}
+
+// TestScriptsOfUsers checks whose rights prologue and epilogue have.
+func TestScriptsOfUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIP: only root can run scripts of others")
+	}
+	for name, want := range map[string]string{
+		"":       "0:0:0 0:0:0",
+		"nobody": "65534:65534:65534 65534:65534:65534",
+		"job":    "4242:4242:4242 4242:4242:4242",
+	} {
+		t.Run("user "+name, func(t *testing.T) {
+			p, _ := newScriptedStartd(t, "", "")
+			p.stop()
+			dir, err := os.MkdirTemp("", "roost-scripts") // others may enter it, unlike t.TempDir
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			os.Chmod(dir, 0o755)
+			file, log := filepath.Join(dir, "script"), filepath.Join(dir, "log")
+			text := "#!/bin/sh\necho $(id -u):$(id -g):$(id -G | tr ' ' ,) >> " + log + "\n"
+			if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			os.WriteFile(log, nil, 0o666)
+			os.Chmod(log, 0o666)
+			p.node.Startds[0].Scripts = config.AttemptScripts{Prologue: file, Epilogue: file, Within: 10 * time.Second,
+				User: name}
+			p.start()
+			s := p.connect("host1", 1)
+			s.uid = 4242
+			if x := s.run(s.claim(), s.shell("true")).GetStatus(); x.GetCause() != wire.Cause_CAUSE_EXITED {
+				t.Fatalf("got %v", x)
+			}
+			got, _ := os.ReadFile(log)
+			if strings.Join(strings.Fields(string(got)), " ") != want {
+				t.Errorf("the scripts ran as %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestUnknownScriptUser checks that a startd does not begin with scripts that it could
+// run for nobody.
+func TestUnknownScriptUser(t *testing.T) {
+	own := &config.StartdSettings{Name: "n1", Dir: t.TempDir(),
+		Scripts: config.AttemptScripts{Prologue: "/bin/true", User: "no-such-user"}}
+	_, err := claim.OpenScripts(own, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "no-such-user") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestScriptLeftByKill checks that what a prologue has begun ends when the startd that
+// was killed during it starts again.
+func TestScriptLeftByKill(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("SKIP: there is no setsid")
+	}
+	p, log := newScriptedStartd(t, `setsid sh -c 'echo $$ >&3; exec sleep 1000' & sleep 1000`, "true")
+	p.node.Startds[0].Scripts.Within = time.Hour
+	p.stop()
+	p.start()
+	s := p.connect("host1", 1)
+	s.activate(s.claim(), s.shell("true"), false)
+	pid := 0
+	for end := time.Now().Add(20 * time.Second); pid == 0 && time.Now().Before(end); runtime.Gosched() {
+		pid, _ = strconv.Atoi(strings.TrimSpace(log()))
+	}
+	if pid == 0 {
+		t.Fatal("the prologue was not begun")
+	}
+	p.kill()
+	p.start()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && !strings.Contains(string(text), ") Z ") {
+		syscall.Kill(pid, syscall.SIGKILL)
+		t.Errorf("process %d of the prologue lives on: %s", pid, text)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/relay"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/claim"
@@ -68,6 +69,7 @@ type startdHost struct {
 	reliability       *reliabilityTracker
 	stats             dailyStats
 	groups            *claim.Cgroups
+	scripts           *sitescript.Groups // of prologues and epilogues; nil: there are none
 	gpus              *gpuwatch.Monitor
 	hardware          cpuHardware
 	speed             cpuSpeed
@@ -139,6 +141,9 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		loopDone: make(chan struct{}),
 	}
 	if m.groups, err = claim.OpenCgroups(own, m.log); err != nil {
+		return err
+	}
+	if m.scripts, err = claim.OpenScripts(own, m.log); err != nil {
 		return err
 	}
 	if m.sandboxed, err = claim.DetectSandbox(own, m.log); err != nil {
@@ -249,6 +254,7 @@ func (m *startdHost) openState(starterPath string) (*machineLoop, error) {
 		Meters: m.meters, Checkpoints: m.checkpoints,
 		Prober: m.prober, Ports: m.ports, Containers: m.containers,
 		GPUDriver: gpudriver.NewCopier("/", m.dirs().GPUDriver(), m.config.GPUs.Library),
+		Scripts:   m.scripts,
 	})
 	if err := m.openInputCache(); err != nil {
 		return nil, err
@@ -333,6 +339,7 @@ func (m *startdHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Iden
 	running.Wait()
 	m.closeContainers()
 	m.groups.Close()
+	m.scripts.Close()
 	return err
 }
 

@@ -24,6 +24,7 @@ type ParentGroup struct {
 	taskBase    string          // directory of version 2 with the groups; empty: none
 
 	yieldsToOwner bool // the machine has an owner, whose processes come first
+	isUnlimited   bool // groups only freeze and kill their processes
 
 	mu                sync.Mutex
 	prepared          bool
@@ -45,6 +46,19 @@ func Open(parent string) (*ParentGroup, error) {
 	}
 	h := &ParentGroup{parent: parent, mounts: findMounts()}
 	h.detect()
+	return h, nil
+}
+
+// OpenUnlimited is Open for groups that limit and measure nothing. Their processes can be
+// frozen and killed together, if Enforcement().Kill says so.
+func OpenUnlimited(parent string) (*ParentGroup, error) {
+	h, err := Open(parent)
+	if err != nil {
+		return nil, err
+	}
+	can := h.enforcement
+	h.isUnlimited, h.enforcement = true, Enforcement{Freeze: can.Freeze, Kill: can.Kill}
+	h.v1 = map[string]bool{"freezer": h.v1["freezer"] && h.taskBase == ""}
 	return h, nil
 }
 
@@ -80,7 +94,7 @@ func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error)
 	}
 	g := h.group(name)
 	err := h.prepareTree()
-	if err == nil && h.v1 != nil {
+	if err == nil && h.v1 != nil && !h.isUnlimited {
 		err = g.make1(l)
 	}
 	if err == nil && h.enforcement.Version == 2 {

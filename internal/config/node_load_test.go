@@ -187,7 +187,7 @@ func fullNode() *Node {
 				StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute,
 				Vacate: 5 * time.Minute},
 			Scripts: AttemptScripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue",
-				Within: time.Minute, User: "filter"},
+				Within: time.Minute, User: "job"},
 			StopNotice: 20 * time.Second, PreemptionDelay: time.Minute, Ports: PortRange{10000, 19999}, Spares: new(3),
 			Accounts: TaskAccounts{Guests: GuestSlots, Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000,
 				Last: 265_535},

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -38,21 +37,11 @@ func (c *SubmitFilter) fillDefaults() {
 func readSubmitFilter(s *blockReader, b *hclsyntax.Block, to *SubmitFilter) {
 	c := s.innerBlock(b)
 	c.readProgram("program", &to.Program)
-	c.readDuration("timeout", `"5s"`, &to.Timeout)
-	c.readSetting("user", `"nobody"`, func(text string) error {
-		if text == "" {
-			return fmt.Errorf("it names no user")
-		}
-		to.User = text
-		return nil
-	})
+	readTimeout(c, "5s", maxFilterTime, "users wait for it with each command", &to.Timeout)
+	readUser(c, "nobody", &to.User)
 	c.reportUnknown()
-	switch {
-	case to.Program == "":
+	if to.Program == "" {
 		s.addProblem(b.TypeRange, `program = "/etc/roost/submit-filter"`, "submit_filter needs a program")
-	case to.Timeout > maxFilterTime:
-		s.addProblem(b.TypeRange, "users wait for it with each command", "timeout: %v is more than %v", to.Timeout,
-			maxFilterTime)
 	}
 }
 

@@ -3,7 +3,6 @@ package sitescript
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 )
@@ -29,6 +30,10 @@ type Script struct {
 	MaxOutput  int // bytes that are retained of each output; what is beyond is dropped
 	// its standard error goes where its standard output goes, in the order of writing
 	Merged bool
+	// what it leaves as it ends in time is not killed, so that a prologue can start a
+	// service that its epilogue ends
+	Lingers bool
+	Groups  *Groups // where its processes are contained; nil: by their marks alone
 }
 
 // Output is what a program has printed.
@@ -38,25 +43,36 @@ type Output struct {
 	Truncated bool   // it printed more than is retained
 }
 
-// Run runs a script until it ends, or until the context does. Then it and all that it has
-// started are killed, as killScript finds it. An exit status other than 0 is an
-// *exec.ExitError; what it left behind that holds its output is no error.
+// Run runs a script until it ends, or until the context does. Then all processes that it
+// has started are killed, whatever session they are in, and whether they ignore signals.
+// [Groups] says what holds where. An exit status other than 0 is an *exec.ExitError. That
+// the script left processes behind, or did not read its input, is no error.
 func Run(ctx context.Context, s Script) (Output, error) {
 	if err := UntrustedReason(s.Path); err != nil {
 		return Output{}, err
 	}
+	holder, err := s.Groups.open(s.Lingers)
+	if err != nil {
+		return Output{}, fmt.Errorf("%s: %w: %w", s.Path, roost.Unavailable, err)
+	}
+	defer holder.close()
 	out, errs := &boundedBuffer{most: s.MaxOutput}, &boundedBuffer{most: s.MaxOutput}
 	cmd := exec.CommandContext(ctx, s.Path, s.Arguments...)
-	mark := markVariable + "=" + rand.Text()
-	cmd.Dir, cmd.Env, cmd.Stdin = "/", append(slices.Clone(s.Environment), mark), bytes.NewReader(s.Input)
+	cmd.Dir, cmd.Env, cmd.Stdin = "/", append(slices.Clone(s.Environment), holder.mark), bytes.NewReader(s.Input)
 	cmd.Stdout, cmd.Stderr = out, errs
 	if s.Merged {
 		cmd.Stderr = out // one writer for both, so that lines do not mix
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.Credential}
-	cmd.Cancel = func() error { return killScript(cmd.Process.Pid, mark) }
+	holder.prepare(cmd.SysProcAttr)
+	cmd.Cancel = func() error { return holder.kill(cmd.Process.Pid) }
 	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	if err = cmd.Start(); err == nil {
+		holder.add(cmd.Process.Pid)
+		awaitExit(cmd.Process.Pid)
+		holder.finish(cmd.Process.Pid, ctx.Err() != nil) // before its pid can be that of another process
+		err = cmd.Wait()
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -66,6 +82,12 @@ func Run(ctx context.Context, s Script) (Output, error) {
 		err = nil
 	}
 	return Output{Text: out.text, Errors: errs.text, Truncated: out.dropped || errs.dropped}, err
+}
+
+// awaitExit waits for the end of a child, and leaves it for another call to reap.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
 }
 
 // ExitCode returns the exit status in an error of [Run]. It is 0 for no error, and -1 for

@@ -2,6 +2,7 @@ package sitescript
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -16,9 +17,13 @@ import (
 // another one for each run.
 const markVariable = "ROOST_SCRIPT"
 
-// killRounds bounds how often killScript looks for processes. Each round kills all that
-// the one before has not seen yet.
+// killRounds bounds how often killAllMarked looks for processes. Each round kills all
+// that the one before has not seen yet.
 const killRounds = 100
+
+// emptyRounds is how many rounds in a row must find nothing. The kernel lists processes
+// one by one, so that one round can miss a child whose parent ends meanwhile.
+const emptyRounds = 3
 
 // killScript kills the leader of a session and all that it has started. That is what is
 // in its session, in whatever process group, and what has left it and has the mark in its
@@ -29,16 +34,23 @@ func killScript(leader int, mark string) error {
 	if err := syscall.Kill(leader, syscall.SIGSTOP); err != nil {
 		return err
 	}
-	left := true
-	for round := 0; round < killRounds && left; round++ {
-		left = killMarked(leader, mark)
+	err := killAllMarked(leader, mark)
+	return errors.Join(err, syscall.Kill(leader, syscall.SIGKILL))
+}
+
+// killAllMarked kills the processes of a script beside its leader until none is left. The
+// leader must not have been reaped; 0 stands for no session.
+func killAllMarked(leader int, mark string) error {
+	empty := 0 // rounds in a row
+	for range killRounds {
+		if killMarked(leader, mark) {
+			empty = 0
+		} else if empty++; empty == emptyRounds {
+			return nil
+		}
 	}
-	err := syscall.Kill(leader, syscall.SIGKILL)
-	if left {
-		err = fmt.Errorf("processes that the script has started: %w: they are still there after %d rounds of SIGKILL",
-			roost.Unavailable, killRounds)
-	}
-	return err
+	return fmt.Errorf("processes that the script has started: %w: they are still there after %d rounds of SIGKILL",
+		roost.Unavailable, killRounds)
 }
 
 // killMarked kills the processes of a script beside its leader, and reports whether it
@@ -68,8 +80,8 @@ func killMarked(leader int, mark string) (found bool) {
 	return found
 }
 
-// isOfScript reports whether a living process is in a session, or has a mark in its
-// environment.
+// isOfScript reports whether a living process is in a session or has a mark. That is the
+// beginning of a variable in its environment. Session 0, the kernel's, is none.
 func isOfScript(pid, session int, mark string) bool {
 	dir := "/proc/" + strconv.Itoa(pid)
 	stat, err := os.ReadFile(dir + "/stat")
@@ -80,10 +92,10 @@ func isOfScript(pid, session int, mark string) bool {
 	if len(fields) < 4 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
 		return false
 	}
-	if string(fields[3]) == strconv.Itoa(session) {
+	if session != 0 && string(fields[3]) == strconv.Itoa(session) {
 		return true
 	}
 	environment, err := os.ReadFile(dir + "/environ")
-	return err == nil && (bytes.HasPrefix(environment, []byte(mark+"\x00")) ||
-		bytes.Contains(environment, []byte("\x00"+mark+"\x00")))
+	return err == nil && (bytes.HasPrefix(environment, []byte(mark)) ||
+		bytes.Contains(environment, []byte("\x00"+mark)))
 }

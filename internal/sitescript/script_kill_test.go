@@ -66,8 +66,8 @@ func isAlive(pid int) bool {
 // TestLeftBehind has what a script leaves behind as it ends live on. A prologue may start
 // a service that its epilogue ends.
 func TestLeftBehind(t *testing.T) {
-	out, err := Run(t.Context(), Script{Path: writeScript(t, "sleep 1000 >/dev/null 2>&1 & echo $!"), MaxOutput: 100,
-		Environment: []string{"PATH=/usr/bin:/bin"}})
+	out, err := Run(t.Context(), Script{Path: writeScript(t, "sleep 1000 >/dev/null 2>&1 & echo $!"),
+		MaxOutput: 100, Lingers: true, Environment: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/admission"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -91,6 +92,7 @@ type Config struct {
 	Users         *transfer.UserAgents
 	Table         *JobTable
 	Metrics       *metrics.Schedd
+	Scripts       *sitescript.Groups // of the submit filter; nil: it has none
 
 	// Elsewhere returns how the tasks of a request fare in other pools, a line for each;
 	// nil: they run in this one only.
@@ -174,7 +176,7 @@ func New(c Config) *Service {
 		journal: c.Journal, removeHistory: c.RemoveHistory, reserve: c.Reserve, admins: c.Admins,
 		users: c.Users, metrics: c.Metrics,
 		accountantAddress: c.AccountantAddress, spentBudgets: c.SpentBudgets,
-		filter: newSubmitFilter(c.Node, c.Log),
+		filter: newSubmitFilter(c),
 	}
 	s.blobCalls = &blobCalls{server: transfer.NewBlobServer(c.Node, c.Identity)}
 	s.caller = func(ctx context.Context) (queue.CallerIdentity, error) {

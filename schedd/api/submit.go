@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/metrics"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -39,11 +37,11 @@ func submitResult(err error) int {
 
 // newSubmitFilter returns the filter that a node file configures. The queue of the cell
 // has that of the node that leads it.
-func newSubmitFilter(node *config.Node, log *slog.Logger) *submitfilter.Filter {
-	if node == nil || node.Schedd == nil {
+func newSubmitFilter(c Config) *submitfilter.Filter {
+	if c.Node == nil || c.Node.Schedd == nil {
 		return nil
 	}
-	return submitfilter.New(node.Name, node.Schedd.Filter, log)
+	return submitfilter.New(c.Node.Name, c.Node.Schedd.Filter, c.Scripts, c.Log)
 }
 
 // filterSubmission has the site's filter look at the jobs of a submission. One that was

@@ -40,15 +40,18 @@ type Filter struct {
 	settings config.SubmitFilter
 	node     string
 	log      *slog.Logger
-	slots    chan struct{} // programs that run now
+	slots    chan struct{}      // programs that run now
+	groups   *sitescript.Groups // that contain them
 }
 
-// New returns the filter that a node file configures, nil for none.
-func New(node string, settings config.SubmitFilter, log *slog.Logger) *Filter {
+// New returns the filter that a node file configures, nil for none. Its programs are
+// contained in groups.
+func New(node string, settings config.SubmitFilter, groups *sitescript.Groups, log *slog.Logger) *Filter {
 	if settings.Program == "" {
 		return nil
 	}
-	return &Filter{settings: settings, node: node, log: log, slots: make(chan struct{}, 4*runtime.NumCPU())}
+	return &Filter{settings: settings, node: node, log: log, groups: groups,
+		slots: make(chan struct{}, 4*runtime.NumCPU())}
 }
 
 // document is what a filter reads on its standard input.
@@ -164,6 +167,7 @@ func (f *Filter) run(ctx context.Context, d document) (a answer, err error) {
 	began := time.Now()
 	out, err := sitescript.Run(ctx, sitescript.Script{
 		Path: f.settings.Program, Arguments: []string{d.Event}, Input: input, Credential: rights, MaxOutput: maxAnswer,
+		Groups: f.groups,
 		Environment: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
 			"HOME=/", "SHELL=/bin/sh", "ROOST_NODE=" + f.node, "ROOST_EVENT=" + d.Event},
 	})

@@ -31,7 +31,7 @@ func newFilter(t *testing.T, script string) *Filter {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, text, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	return New("n1", config.SubmitFilter{Program: path, Timeout: time.Minute, User: "nobody"},
+	return New("n1", config.SubmitFilter{Program: path, Timeout: time.Minute, User: "nobody"}, nil,
 		slog.New(slog.DiscardHandler))
 }
 

@@ -83,15 +83,19 @@ func OpenParentCgroup(own *config.StartdSettings) (*cgroup.ParentGroup, error) {
 // machines that are nobody's, the second for those that have an owner.
 var hostCgroupPaths = [...]string{"/roost", "/roost-yielding"}
 
+func absoluteDir(own *config.StartdSettings) string {
+	dir, err := filepath.Abs(own.Dir)
+	if err != nil {
+		return own.Dir
+	}
+	return dir
+}
+
 // CgroupName returns the group of a startd, in the one above. Several startds of one
 // host may have the same name, of different pools: their directories tell them apart, or
 // one would sweep away the other's tasks.
 func CgroupName(own *config.StartdSettings) string {
-	dir, err := filepath.Abs(own.Dir)
-	if err != nil {
-		dir = own.Dir
-	}
-	sum := sha256.Sum256([]byte(dir))
+	sum := sha256.Sum256([]byte(absoluteDir(own)))
 	return "/" + own.Name[:min(len(own.Name), 64)] + "-" + hex.EncodeToString(sum[:4])
 }
 

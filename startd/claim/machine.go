@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/startd/containerimage"
 	"github.com/roost-batch/roost/startd/gpudriver"
@@ -48,6 +49,7 @@ type Options struct {
 	Ports       PortAddress
 	Containers  *containerimage.Cache // nil: no container images
 	GPUDriver   *gpudriver.Copier     // for tasks in images; nil: none
+	Scripts     *sitescript.Groups    // of prologues and epilogues; nil: none are configured
 }
 
 // Machine is what the claims of a startd share. But for the user of the last claim, which
@@ -70,6 +72,7 @@ type Machine struct {
 	prober      *probe.Prober
 	containers  *containerimage.Cache
 	gpuDriver   *gpudriver.Copier
+	scripts     *sitescript.Groups
 	ports       PortAddress // on which tasks have their ports
 	lastUser    atomic.Uint32
 }
@@ -81,6 +84,7 @@ func NewMachine(o Options) *Machine {
 		sandboxed: o.Sandboxed, outputLimit: o.OutputLimit, host: o.Host, agents: o.Agents, accounts: o.Accounts,
 		groups: o.Cgroups, gpus: o.GPUs, meters: o.Meters, checkpoints: o.Checkpoints,
 		prober: o.Prober, ports: o.Ports, containers: o.Containers, gpuDriver: o.GPUDriver,
+		scripts: o.Scripts,
 	}
 	m.lastUser.Store(anyUser)
 	return m

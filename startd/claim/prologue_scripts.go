@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"os/user"
 	"strconv"
 	"strings"
@@ -12,9 +14,30 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/sitescript"
 	"github.com/roost-batch/roost/internal/wire"
 )
+
+// OpenScripts prepares to contain the scripts of a startd, and ends those that an earlier
+// start of it has left. It is nil where none are configured. A user who
+// does not exist is an error of kind roost.BadConfig.
+func OpenScripts(own *config.StartdSettings, log *slog.Logger) (*sitescript.Groups, error) {
+	scripts := &own.Scripts
+	if scripts.Prologue+scripts.Epilogue == "" {
+		return nil, nil
+	}
+	if scripts.User != "" && scripts.User != config.ScriptUserJob {
+		if _, err := sitescript.UserCredential(scripts.User); err != nil {
+			return nil, fmt.Errorf("startd %s: scripts: user: %w", own.Name, err)
+		}
+	}
+	groups, err := sitescript.OpenGroups(absoluteDir(own))
+	if err != nil {
+		log.Error("processes of an earlier prologue or epilogue are left", "err", err)
+	}
+	return groups, nil
+}
 
 // prologueContext are what the machine's scripts are told of an attempt.
 type prologueContext struct {
@@ -87,12 +110,12 @@ func (h siteScripts) startPrologue(a *Attempt) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), own.Within)
 	begun := make(chan struct{})
 	s.prologueDone, s.cancel = begun, cancel
-	r := a.record.Scripts
+	r, rights := a.record.Scripts, h.scriptCredential()
 	arguments, environment := []string{cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, r.Asked, r.Queue,
 		r.Account}, h.scriptEnvironment(a)
 	go func() {
 		defer cancel()
-		code, err := h.machine.runScript(ctx, own.Prologue, arguments, environment)
+		code, err := h.machine.runScript(ctx, own.Prologue, rights, arguments, environment)
 		if code == 1 { // others have it run elsewhere (OpenPBS, "Prologue exit values")
 			err = fmt.Errorf("%w: %s", errPrologueRefused, strings.TrimPrefix(err.Error(), "exit status 1: "))
 		}
@@ -133,7 +156,7 @@ func (h siteScripts) startEpilogue(a *Attempt) bool {
 	if s.cancel != nil {
 		s.cancel()
 	}
-	r, x := a.record.Scripts, a.recordedExit.Status
+	r, x, rights := a.record.Scripts, a.recordedExit.Status, h.scriptCredential()
 	code := int64(x.GetCode())
 	if x.GetSignal() != 0 {
 		code = 256 + int64(x.GetSignal())
@@ -153,7 +176,7 @@ func (h siteScripts) startEpilogue(a *Attempt) bool {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), own.Within)
 		defer cancel()
-		_, err := h.machine.runScript(ctx, own.Epilogue, arguments, environment)
+		_, err := h.machine.runScript(ctx, own.Epilogue, rights, arguments, environment)
 		h.queue.Put(epilogueDone{a.id, err})
 	}()
 	return true
@@ -186,21 +209,38 @@ func (h siteScripts) scriptEnvironment(a *Attempt) []string {
 	return append(all, h.machine.gpus.Environment(h.file.gpuShares())...)
 }
 
+// scriptCredential returns whose rights the machine's scripts have around an attempt. Nil
+// stands for those of the startd.
+func (h siteScripts) scriptCredential() func() (*syscall.Credential, error) {
+	name, job := h.machine.config.Scripts.User, h.cred
+	return func() (*syscall.Credential, error) {
+		switch {
+		case name == "":
+			return nil, nil
+		case name != config.ScriptUserJob:
+			return sitescript.UserCredential(name)
+		case os.Geteuid() != 0: // the tasks have the rights of the startd, too
+			return nil, nil
+		}
+		return &syscall.Credential{Uid: job.UID, Gid: job.GID, Groups: job.Groups}, nil
+	}
+}
+
 // maxScriptText bounds what is kept of what a script prints.
 const maxScriptText = 4 << 10
 
 // runScript runs one of the machine's scripts to its end, or for as long as it may take.
 // Then it and all that it has started are killed. What it prints is in the error, or
 // else in the log.
-func (m *Machine) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
-	var rights *syscall.Credential
-	if name := m.config.Scripts.User; name != "" {
-		if rights, err = sitescript.UserCredential(name); err != nil {
-			return -1, fmt.Errorf("the user %s of %s: %w", name, path, err)
-		}
+func (m *Machine) runScript(ctx context.Context, path string, rights func() (*syscall.Credential, error),
+	arguments, environment []string) (code int, err error) {
+	credential, err := rights()
+	if err != nil {
+		return -1, fmt.Errorf("%s: its user: %w", path, err)
 	}
 	out, err := sitescript.Run(ctx, sitescript.Script{Path: path, Arguments: arguments, Environment: environment,
-		Credential: rights, MaxOutput: maxScriptText, Merged: true})
+		Credential: credential,
+		MaxOutput:  maxScriptText, Merged: true, Lingers: true, Groups: m.scripts})
 	output := sitescript.OneLine(strings.TrimSpace(string(out.Text)))
 	switch {
 	case err == nil:

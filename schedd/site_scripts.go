@@ -1,0 +1,24 @@
+package schedd
+
+import (
+	"path/filepath"
+
+	"github.com/roost-batch/roost/internal/sitescript"
+)
+
+// openScripts prepares to contain the programs of the site. It ends those that an earlier
+// start of the daemon has left. It is nil where none are configured.
+func openScripts(s *Schedd) *sitescript.Groups {
+	if s.node.Schedd.Filter.Program == "" {
+		return nil
+	}
+	dir := s.stateDir()
+	if s.replicated != nil { // beside the schedd of the same node
+		dir = filepath.Join(dir, "cell-queue")
+	}
+	groups, err := sitescript.OpenGroups(dir)
+	if err != nil {
+		s.log.Error("processes of earlier programs of the site are left", "err", err)
+	}
+	return groups
+}
