@@ -56,6 +56,7 @@ func (m *nodeMaster) loop(ctx context.Context, chld, hup <-chan os.Signal) error
 		m.startDue()
 		m.advanceStage()
 		m.killLate(time.Now())
+		m.stopReplacedSchedd()
 		m.saveState()
 		if m.isReplaceable() {
 			m.log.Info("the master is replaced")

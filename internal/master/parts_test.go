@@ -2,6 +2,7 @@ package master
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 func TestBackoff(t *testing.T) {
@@ -122,5 +125,50 @@ func TestEnvironment(t *testing.T) {
 	want := []string{"PATH=/bin", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LC_ALL=C"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestReplacedScheddIsAwayLeast: the schedd stops after all others, and starts before
+// them without waiting for any.
+func TestReplacedScheddIsAwayLeast(t *testing.T) {
+	node := &config.Node{Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd: &config.ScheddSettings{}, Startds: []config.StartdSettings{{Name: "n1"}}}
+	m := &nodeMaster{stage: -1, log: slog.New(slog.DiscardHandler), children: childrenOf(node)}
+	phases := func() (stopped []peer.Role) {
+		for _, c := range m.children {
+			if c.phase == exited {
+				stopped = append(stopped, c.role)
+			}
+		}
+		return stopped
+	}
+	var schedd, startd *childProcess
+	for _, c := range m.children {
+		switch c.role {
+		case peer.Schedd:
+			schedd = c
+		case peer.Startd:
+			startd = c
+		}
+	}
+	m.replace("of a test") // no daemon has a process, so each is gone at once
+	startd.phase = stopping
+	m.stopReplacedSchedd()
+	if slices.Contains(phases(), peer.Schedd) || m.isReplaceable() {
+		t.Errorf("the schedd stops while a startd still does; stopped: %v", phases())
+	}
+	startd.phase = exited
+	m.stopReplacedSchedd()
+	if schedd.phase != exited || !m.isReplaceable() {
+		t.Errorf("the schedd does not stop after the others; stopped: %v", phases())
+	}
+
+	next := &nodeMaster{children: childrenOf(node)}
+	if c := next.children[0]; c.role == peer.Schedd {
+		t.Fatal("the schedd comes first without a replacement")
+	}
+	next.startReplaced()
+	if c := next.children[0]; c.role != peer.Schedd || !next.allServed(c.needs) {
+		t.Errorf("%s comes first, and waits for %v", c.role, c.needs)
 	}
 }

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -73,12 +74,55 @@ func (m *nodeMaster) reload(now time.Time) {
 }
 
 // replace stops all daemons, so that the program of the master can be started anew.
+//
+// Users notice that only the schedd is away, so it stops when all others are gone, and
+// startReplaced starts it first. Stopping all at once is simpler, but then no job is
+// accepted until the slowest daemon has stopped and two others serve again.
 func (m *nodeMaster) replace(why string) {
 	m.log.Info("reload: all daemons are started anew", "why", why)
 	m.reloads.Replaced, m.reloads.Reason, m.replacing = true, why, true
 	for _, c := range m.children {
-		m.stopForReload(c)
+		if c.role != peer.Schedd {
+			m.stopForReload(c)
+		}
 	}
+}
+
+// stopReplacedSchedd stops the schedd when the other daemons are gone after replace.
+func (m *nodeMaster) stopReplacedSchedd() {
+	if !m.replacing || m.stage >= 0 {
+		return
+	}
+	for _, c := range m.children {
+		if c.role != peer.Schedd && c.phase != exited {
+			return
+		}
+	}
+	for _, c := range m.children {
+		if c.role == peer.Schedd && c.phase != stopping && c.phase != exited {
+			m.stopForReload(c)
+		}
+	}
+}
+
+// startReplaced orders the daemons of a master that has replaced another. The schedd
+// comes first, and waits for no other daemon: what it accepts is matched once they serve.
+func (m *nodeMaster) startReplaced() {
+	slices.SortStableFunc(m.children, func(a, b *childProcess) int {
+		return cmp.Compare(startRank(a.role), startRank(b.role))
+	})
+	for _, c := range m.children {
+		if c.role == peer.Schedd {
+			c.needs = nil
+		}
+	}
+}
+
+func startRank(r peer.Role) int {
+	if r == peer.Schedd {
+		return 0
+	}
+	return 1
 }
 
 // isReplaceable reports whether the last daemon is gone after replace.

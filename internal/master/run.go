@@ -134,6 +134,7 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	defer signal.Stop(hup)
 	if last, _, err := ReadState(node.Dir); err == nil && last.PID == os.Getpid() && last.Reload != nil {
 		m.reloads = *last.Reload // this process replaces the master that wrote it
+		m.startReplaced()
 	}
 	go m.spawner.run()
 	defer m.spawner.stop()
