@@ -57,6 +57,12 @@ soak: ## break everything in a pool of real processes for MINUTES (30), and hold
 	@scripts/setup.sh go tests
 	@scripts/soak.sh $(MINUTES)
 
+.PHONY: test-upgrade
+test-upgrade: ## upgrade a busy pool host by host, in ROUNDS (20) random orders, from the last release or OLD=REVISION (root)
+	@scripts/setup.sh go tests
+	@$(MAKE) --no-print-directory build
+	@scripts/upgrade.sh $(or $(ROUNDS),20)
+
 .PHONY: check
 check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/setup.sh go tests

@@ -19,13 +19,15 @@ import (
 )
 
 // soakScript is run by a task. Its lock detects two overlapping attempts, and its lines
-// say which attempt ran when and where. The output has the requested length, unless the
-// task was told that its machine's disk is full.
+// say which attempt ran when and where. Attempts on servers and on desktops run under
+// different accounts, so everybody may open the lock. The output has the requested
+// length, unless the task was told that its machine's disk is full.
 const soakScript = `#!/bin/bash
 key=$1 ledger=$2 lock=$3 seconds=$4 lines=$5 codes=$6
 index=${ROOST_TASK_INDEX:-0}
 tell() { echo "$1 $index $ROOST_ATTEMPT ${EPOCHREALTIME/./}000 $ROOST_NODE" >>"$ledger"; }
-exec 9>"$lock.$index"
+[ -e "$lock.$index" ] || (umask 0 && : >>"$lock.$index")
+exec 9<"$lock.$index"
 flock -n 9 || { tell overlap; exit 99; }
 tell start
 for ((i = 0; i < lines; i++)); do echo "line $i of $key $index" || full=1; done

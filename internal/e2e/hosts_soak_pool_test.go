@@ -30,12 +30,18 @@ const soakDisk = 192 << 20
 
 // startSoak builds the pool on a switch of its own and waits until all nodes are known.
 func startSoak(t *testing.T) *soakPool {
+	s := makeSoak(t, hostPoolOptions{sharesCgroups: true, tags: []string{"faults"}, failpointDir: t.TempDir()})
+	s.startAll()
+	return s
+}
+
+// makeSoak builds the pool on a switch of its own. Nothing runs yet.
+func makeSoak(t *testing.T, as hostPoolOptions) *soakPool {
 	net := newNetwork(t)
 	net.virtualSwitch = newSwitch(t)
-	points := t.TempDir()
 	s := &soakPool{
-		cellHostPool: makeCellOn(t, net, hostPoolOptions{sharesCgroups: true, tags: []string{"faults"},
-			failpointDir: points}), clients: map[string]wire.ScheddClient{}, seed: uint64(time.Now().UnixNano()),
+		cellHostPool: makeCellOn(t, net, as), clients: map[string]wire.ScheddClient{},
+		seed:        uint64(time.Now().UnixNano()),
 		lockedHosts: map[string]bool{}, faults: map[string]int{}, lastUsed: map[string]float64{}, began: time.Now(),
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("ROOST_SOAK_SEED"), 10, 64); err == nil {
@@ -60,7 +66,10 @@ func startSoak(t *testing.T) *soakPool {
 	s.addServer("exec3", "10.111.0.13")
 	s.addDesktop("desk1", "10.111.0.21")
 	for name := range s.nodes {
-		if err := os.MkdirAll(filepath.Join(points, name), 0o755); err != nil {
+		if as.failpointDir == "" {
+			break
+		}
+		if err := os.MkdirAll(filepath.Join(as.failpointDir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,6 +80,13 @@ func startSoak(t *testing.T) *soakPool {
 		s.mountFileSystem(s.newDisk(name), soakDisk, 0o711)
 	}
 	t.Cleanup(s.endAll)
+	return s
+}
+
+// startAll starts all hosts, and waits until all nodes are known.
+func (s *soakPool) startAll() {
+	s.Helper()
+	t := s.T
 	for _, n := range s.nodes {
 		n.start()
 	}
@@ -91,7 +107,6 @@ func startSoak(t *testing.T) *soakPool {
 		})
 	}
 	s.makeUsers()
-	return s
 }
 
 func (s *soakPool) newSwitch() *virtualSwitch { return s.net.virtualSwitch }

@@ -92,15 +92,16 @@ func TestSoak(t *testing.T) {
 		s.seed, total, s.seed)
 	for n := 1; total > 0 && ctx.Err() == nil && !t.Failed(); n++ {
 		length := min(longestRound, total)
-		s.runRound(ctx, n, length)
+		s.runRound(ctx, n, length, s.runFaults)
 		total -= length
 	}
 	s.finishSoak()
 }
 
 // runRound injects faults for a while, then waits without faults, and then audits
-// everything.
-func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
+// everything. The function that injects them ends the round when it returns.
+func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration,
+	inject func(context.Context, *rand.Rand)) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
@@ -112,8 +113,9 @@ func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 		rng := rand.New(rand.NewPCG(s.seed, uint64(1000*n+i)))
 		working.Go(func() { s.runUser(ctx, u, n, rng) })
 	}
-	breaking.Go(func() { s.runFaults(ctx, rand.New(rand.NewPCG(s.seed, uint64(n)))) })
+	breaking.Go(func() { inject(ctx, rand.New(rand.NewPCG(s.seed, uint64(n)))) })
 	breaking.Wait()
+	cancel()
 	calm := time.Now()
 	s.logLine("round %d: the last fault is over", n)
 	working.Wait() // all users have their answers

@@ -74,7 +74,8 @@ type testHost struct {
 	node      *config.Node
 	// attacks of its daemons; the pool's programs are then built with -tags attacks
 	attackName    []attack.AttackKind
-	onlyTerminals bool // it has terminals, and no other device that a person could touch; see SetsidCommand
+	onlyTerminals bool   // it has terminals, and no other device that a person could touch; see SetsidCommand
+	programs      string // directory of the host's own programs; empty: those of the pool
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -198,16 +199,20 @@ func (h *hostPool) addExecuteNode(name, address string, tls *config.TLSFiles) *t
 // start starts the node's master inside its namespace, or on the machine itself if it has
 // none.
 func (n *testHost) start() {
+	roost := n.roost
+	if n.programs != "" {
+		roost = filepath.Join(n.programs, "roost")
+	}
 	if n.net == nil {
-		n.cmd = exec.Command(n.roost, "master", "--config", n.dir+".hcl")
-	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.namespaceName(n.name), n.roost, "master", "--config",
+		n.cmd = exec.Command(roost, "master", "--config", n.dir+".hcl")
+	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.namespaceName(n.name), roost, "master", "--config",
 		n.dir+".hcl"); n.sharesCgroups {
 		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.namespaceName(n.name), "unshare", "--mount",
-			"--propagation", "slave", n.roost, "master", "--config", n.dir+".hcl")
+			"--propagation", "slave", roost, "master", "--config", n.dir+".hcl")
 	}
 	if n.onlyTerminals {
 		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.namespaceName(n.name)},
-			SetsidCommand(n.roost, "master", "--config", n.dir+".hcl")...)...)
+			SetsidCommand(roost, "master", "--config", n.dir+".hcl")...)...)
 	}
 	n.cmd.Env = append(os.Environ(), n.env...)
 	if n.failpointDir != "" {
