@@ -23,10 +23,15 @@ const (
 	// Of the socket of a step.
 	FrameCancel FrameKind = 'C' // end the step
 	FrameAttach FrameKind = 'A' // send what tasks write from now on, and take input
+	FrameSize   FrameKind = 'T' // how many tasks the step has is in Task: the first answer to AttachSize
 	FrameLayout FrameKind = 'L' // say where the tasks are; the answer is a text
 	FrameDone   FrameKind = 'D' // the answer: it is done, or the step has ended with this status, one byte
 	FrameRefuse FrameKind = 'N' // the answer: why not
 )
+
+// AttachSize is the data of a FrameAttach that asks for the size of the step first. A
+// step of an earlier release does not answer it.
+const AttachSize = 1
 
 // AllTasks is the task of a frame that is for all tasks of the agent.
 const AllTasks = 1<<32 - 1

@@ -26,8 +26,8 @@ const Accepted = "accepted\n"
 const StatusNoStep = 221
 
 // ControlCommand returns that command. Its arguments are the number of the step and what
-// is to be done: "cancel", "signal" with a name, "layout", or "attach" with the number of
-// the only task that is shown and which has the input, or -1.
+// is to be done: "cancel", "signal" with a name, "layout", or "attach" with what an
+// AttachFilter says.
 func ControlCommand() *frame.Command {
 	return &frame.Command{Name: ControlCommandName, Group: frame.GroupMore, Hidden: true, RawArgs: true,
 		MaxOperands: -1, Summary: "reach a step of the job", Run: runControl}
@@ -56,10 +56,7 @@ func runControl(c *frame.Invocation) error {
 	if err != nil {
 		return refuse(err)
 	}
-	call := &controlCall{c: c, argument: "-1"}
-	if len(c.Args) > 2 {
-		call.argument = c.Args[2]
-	}
+	call := &controlCall{c: c, arguments: c.Args[2:]}
 	if err := call.read(c.Args[1]); err != nil {
 		return refuse(err)
 	}
@@ -78,10 +75,12 @@ func runControl(c *frame.Invocation) error {
 
 // controlCall is one call of a step.
 type controlCall struct {
-	c        *frame.Invocation
-	argument string
-	frame    step.Frame
-	only     int64 // the task that is shown; -1: all
+	c         *frame.Invocation
+	arguments []string
+	frame     step.Frame
+	filter    AttachFilter
+	stdout    outputWriter // of what is attached to
+	stderr    outputWriter
 }
 
 // read reads what is to be done.
@@ -91,7 +90,10 @@ func (k *controlCall) read(verb string) error {
 	case "cancel":
 		k.frame.Kind = step.FrameCancel
 	case "signal":
-		n, err := roost.SignalNumber(k.argument)
+		if len(k.arguments) == 0 {
+			return errors.New("step-control: the name of a signal is wanted")
+		}
+		n, err := roost.SignalNumber(k.arguments[0])
 		if err != nil {
 			return err
 		}
@@ -99,12 +101,8 @@ func (k *controlCall) read(verb string) error {
 	case "layout":
 		k.frame.Kind = step.FrameLayout
 	case "attach":
-		k.frame.Kind = step.FrameAttach
-		n, err := strconv.ParseInt(k.argument, 10, 32)
-		if err != nil {
-			return err
-		}
-		k.only = n
+		k.frame.Kind, k.frame.Data = step.FrameAttach, []byte{step.AttachSize}
+		return k.filter.parse(k.arguments)
 	default:
 		return fmt.Errorf("step-control: %q is nothing that can be done", verb)
 	}
@@ -145,6 +143,8 @@ func (k *controlCall) run(socket string) (status int, err error) {
 		return 0, err
 	}
 	if k.frame.Kind == step.FrameAttach {
+		k.openOutputs(1)
+		defer k.flushOutputs()
 		go k.sendInput(conn)
 	}
 	for {
@@ -163,16 +163,18 @@ func (k *controlCall) run(socket string) (status int, err error) {
 		case step.FrameLayout:
 			_, err := k.c.Stdout.Write(f.Data)
 			return 0, err
-		case step.FrameOutput, step.FrameError:
-			to := k.c.Stdout
-			if f.Kind == step.FrameError {
-				to = k.c.Stderr
-			}
-			if k.only >= 0 && int64(f.Task) != k.only {
-				continue
-			}
-			if _, err := to.Write(f.Data); err != nil {
+		case step.FrameSize:
+			if err := k.filter.check(f.Task); err != nil {
 				return 0, err
+			}
+			k.openOutputs(f.Task)
+		case step.FrameOutput:
+			if isShown(k.filter.Output, f.Task) {
+				k.stdout.write(f.Task, f.Data)
+			}
+		case step.FrameError:
+			if isShown(k.filter.Error, f.Task) {
+				k.stderr.write(f.Task, f.Data)
 			}
 		}
 	}
@@ -182,8 +184,8 @@ func (k *controlCall) run(socket string) (status int, err error) {
 // them more.
 func (k *controlCall) sendInput(conn io.Writer) {
 	to := uint32(step.AllTasks)
-	if k.only >= 0 {
-		to = uint32(k.only)
+	if k.filter.Input != AllTasks {
+		to = uint32(k.filter.Input)
 	}
 	buffer := make([]byte, 32<<10)
 	for {

@@ -3,6 +3,8 @@ package steps
 import (
 	"bytes"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -48,6 +50,13 @@ func (w *outputWriter) flush(task uint32) {
 	if rest := w.rest[task]; len(rest) > 0 {
 		_, _ = w.out.Write(w.labelled(task, rest))
 		delete(w.rest, task)
+	}
+}
+
+// flushAll writes the last lines of all tasks, in the order of their numbers.
+func (w *outputWriter) flushAll() {
+	for _, task := range slices.Sorted(maps.Keys(w.rest)) {
+		w.flush(task)
 	}
 }
 

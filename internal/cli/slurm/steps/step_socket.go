@@ -119,6 +119,9 @@ func (r *stepRun) applyCall(call socketCall) {
 		answer = step.Frame{Kind: step.FrameRefuse, Data: []byte("its only task writes to the file of the job " +
 			"itself: read that")}
 	case f.Kind == step.FrameAttach:
+		if len(f.Data) > 0 && f.Data[0] == step.AttachSize {
+			a.send(step.Frame{Kind: step.FrameSize, Task: uint32(r.placement.Size)})
+		}
 		for _, f := range r.recent {
 			a.send(f)
 		}

@@ -122,14 +122,16 @@ func sattachCommand() *frame.Command {
 			"running.",
 		Examples: []frame.Example{
 			{Line: "sattach 12.0", Description: "follow the first step of a job"},
+			{Line: "sattach -l 12.0", Description: "the same, each line with the number of its task"},
+			{Line: "sattach --input-filter 0 --output-filter 0 12.0", Description: "talk with the first task"},
 			{Line: "sattach --layout 12.0", Description: "which task is on which machine"},
 		},
 		Flags: []ucli.Flag{
-			textFlag("input-filter", "", "give standard input to this task `N` only"),
-			textFlag("output-filter", "", "show what this task `N` writes only"),
-			textFlag("error-filter", "", "the same; standard output and error are not told apart"),
+			textFlag("input-filter", "", "give standard input to task `N` only"),
+			textFlag("output-filter", "", "show what task `N` writes only"),
+			textFlag("error-filter", "", "show what task `N` writes to standard error only"),
 			switchFlag("layout", "", "say where the tasks are, and end"),
-			switchFlag("label", "l", "accepted; lines have no number of their task"),
+			switchFlag("label", "l", "put the number of the task before each line"),
 			switchFlag("quiet", "Q", "accepted"),
 		},
 	}
@@ -165,17 +167,12 @@ func runSattach(c *frame.Invocation) error {
 	if !ok {
 		return usage("Failed to parse stepid from command line options")
 	}
-	words := []string{"attach", "-1"}
-	for _, option := range []string{"input-filter", "error-filter", "output-filter"} {
-		text, ok := getopt.Last(given, option)
-		if !ok || strings.EqualFold(text, "all") {
-			continue
-		}
-		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
-			return usage("Invalid --" + option + " specification: " + text)
-		}
-		words[1] = text
+	filter, err := readAttachFilter(given)
+	if err != nil {
+		fmt.Fprintf(c.Stderr, "sattach: error: %v\n", err)
+		return frame.ExitError(1)
 	}
+	words := filter.Arguments()
 	if has("layout") {
 		words = []string{"layout"}
 	}
@@ -185,4 +182,47 @@ func runSattach(c *frame.Invocation) error {
 		return frame.ExitError(1)
 	}
 	return err
+}
+
+// readAttachFilter reads which streams are wanted. As Slurm's, "-" is all tasks, and
+// standard error is that of the tasks of --output-filter unless --error-filter is given.
+func readAttachFilter(given []getopt.Given) (filter steps.AttachFilter, err error) {
+	_, quiet := getopt.Last(given, "quiet")
+	_, verbose := getopt.Last(given, "verbose")
+	_, pty := getopt.Last(given, "pty")
+	_, filter.Label = getopt.Last(given, "label")
+	filter.Input, filter.Output, filter.Error = steps.AllTasks, steps.AllTasks, steps.AllTasks
+	filtered := false
+	for _, o := range []struct {
+		name string
+		to   []*int64
+	}{
+		{"input-filter", []*int64{&filter.Input}},
+		{"output-filter", []*int64{&filter.Output, &filter.Error}},
+		{"error-filter", []*int64{&filter.Error}},
+	} {
+		text, ok := getopt.Last(given, o.name)
+		if !ok {
+			continue
+		}
+		filtered = true
+		n := int64(steps.AllTasks)
+		if text != "-" && !strings.EqualFold(text, "all") {
+			number, err := strconv.ParseUint(text, 10, 31)
+			if err != nil {
+				return filter, fmt.Errorf("Invalid numeric value %q for %s.", text, o.name)
+			}
+			n = int64(number)
+		}
+		for _, to := range o.to {
+			*to = n
+		}
+	}
+	switch {
+	case quiet && verbose:
+		return filter, errors.New("don't specify both --verbose (-v) and --quiet (-Q)")
+	case pty && filtered:
+		return filter, errors.New("don't specify both --pty and I/O filtering")
+	}
+	return filter, nil
 }
