@@ -122,6 +122,7 @@ for part in "$@"; do
 		package dig bind9-dnsutils
 		package umoci umoci
 		package mpicc.mpich libmpich-dev
+		[ -e /usr/include/slurm/pmi2.h ] || package /usr/include/slurm/pmi2.h libpmi2-0-dev
 		package mpiexec.hydra mpich
 		package mksquashfs squashfs-tools
 		package skopeo skopeo

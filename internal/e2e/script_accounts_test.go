@@ -21,6 +21,10 @@ func scriptCondition(cond string) (bool, error) {
 		find := "import importlib.util, sys; sys.exit(not importlib.util.find_spec(sys.argv[1]))"
 		return exec.Command("/usr/bin/python3", "-c", find, module).Run() == nil, nil
 	}
+	if path, ok := strings.CutPrefix(cond, "file:"); ok {
+		_, err := os.Stat(path)
+		return err == nil, nil
+	}
 	switch cond {
 	case "sandbox":
 		return os.Geteuid() == 0, nil

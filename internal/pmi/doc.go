@@ -1,5 +1,6 @@
-// Package pmi is the server of PMI-1, the protocol by which the ranks of an MPI program
-// find each other: MPICH, Intel MPI, MVAPICH and Flux speak it.
+// Package pmi is the server of PMI-1 and PMI-2, by which the ranks of an MPI program find
+// each other. MPICH, Intel MPI, MVAPICH and Flux speak them. A rank says by its first
+// line which of the two it speaks.
 //
 // Each rank has a socket of its own and sends lines on it, one at a time. It puts keys,
 // enters a barrier, and after the barrier gets the keys of others. The keys since the

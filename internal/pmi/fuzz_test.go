@@ -11,6 +11,8 @@ func FuzzNode(f *testing.F) {
 	f.Add([]byte(initLine+"cmd=put kvsname=kvs key=a value=b c\ncmd=barrier_in\n"), []byte(initLine), uint8(7))
 	f.Add([]byte("mcmd=spawn\nendcmd\n"), []byte(initLine+"cmd=abort exitcode=3\n"), uint8(1))
 	f.Add([]byte(initLine+"cmd=get value= key=a kvsname=kvs\ncmd=finalize\n"), []byte("cmd"), uint8(3))
+	f.Add([]byte(initLine2+frame("cmd=fullinit;")+frame("cmd=kvs-put;key=a;value=b;;;")+frame("cmd=kvs-fence;")),
+		[]byte(initLine2+frame("cmd=fullinit;")+frame("cmd=info-getnodeattr;key=a;wait=TRUE;")), uint8(200))
 	f.Fuzz(func(t *testing.T, a, b []byte, step uint8) {
 		n := NewNode(NodeSpec{KVSName: "kvs", Ranks: 2, Size: 2, Nodes: 1})
 		c := NewCollector(1)
@@ -30,7 +32,12 @@ func FuzzNode(f *testing.F) {
 			}
 		}
 		for rank := range n.ranks {
-			if len(n.ranks[rank].input) > 2*maxLine || n.written[rank] > maxRankKeys {
+			most := 2 * maxLine
+			if n.ranks[rank].isPMI2 {
+				most += lengthSize + maxFrame
+			}
+			if len(n.ranks[rank].input) > most || n.attributeBytes > maxNodeAttributes ||
+				n.written[rank] > maxRankKeys {
 				t.Fatalf("rank %d: %d bytes of input, %d of keys", rank, len(n.ranks[rank].input), n.written[rank])
 			}
 			n.ApplyClosed(rank)

@@ -48,6 +48,11 @@ type Node struct {
 	own      map[string]string
 	replies  []Reply
 	messages []Message
+
+	// attributes is what the ranks here tell each other by PMI-2.
+	attributes     map[string]string
+	attributeBytes int
+	attributeWaits []attributeWait
 }
 
 // NewNode returns the server of a task's ranks.
@@ -80,15 +85,19 @@ func (n *Node) ApplyInput(rank int, data []byte) {
 		part := data[:min(len(data), maxLine)]
 		r.input, data = append(r.input, part...), data[len(part):]
 		for !r.closed && !n.over {
-			line, ok, tooLong := r.takeLine()
-			if tooLong {
-				n.failProtocol(rank, "a line of more than "+strconv.Itoa(maxLine)+" bytes")
+			text, ok, bad := r.take()
+			if bad != "" {
+				n.failProtocol(rank, bad)
 				return
 			}
 			if !ok {
 				break
 			}
-			n.applyLine(rank, line)
+			if r.isPMI2 {
+				n.applyFrame(rank, text)
+			} else {
+				n.applyLine(rank, text)
+			}
 		}
 	}
 	if r.closed || n.over {
@@ -184,12 +193,16 @@ func (n *Node) fail(rank int, code int32, text string) {
 // Failure returns how a rank of this node has ended the gang; nil if none has.
 func (n *Node) Failure() *Message { return n.failure }
 
-// failProtocol closes the socket of a rank that does not speak PMI-1, and ends the gang.
+// failProtocol closes the socket of a rank that breaks the protocol, and ends the gang.
 func (n *Node) failProtocol(rank int, text string) {
 	r := &n.ranks[rank]
 	r.closed, r.input = true, nil
 	n.replies = append(n.replies, Reply{Rank: rank, Close: true})
-	n.fail(rank, 1, "does not speak PMI-1: "+text)
+	protocol := "PMI-1"
+	if r.isPMI2 {
+		protocol = "PMI-2"
+	}
+	n.fail(rank, 1, "does not speak "+protocol+": "+text)
 }
 
 // ApplyMessage takes in a message of the collector.
@@ -223,7 +236,11 @@ func (n *Node) leaveBarrier(set KeySet) {
 			r.phase = Running
 		}
 		if !r.closed {
-			n.replies = append(n.replies, Reply{Rank: i, Data: "cmd=barrier_out rc=0\n"})
+			out := "cmd=barrier_out rc=0\n"
+			if r.isPMI2 {
+				out = answerFrame("kvs-fence", r.fenceThread, "rc", "0")
+			}
+			n.replies = append(n.replies, Reply{Rank: i, Data: out})
 		}
 	}
 }

@@ -82,10 +82,16 @@ func (n *Node) reply(rank int, line string) {
 	n.replies = append(n.replies, Reply{Rank: rank, Data: line + "\n"})
 }
 
-// applyInit begins the conversation. The version that the rank names has to be 1.
+// applyInit begins the conversation. The version that the rank names has to be 1 or 2.
+// One of PMI-2 says the rest in that protocol.
 func (n *Node) applyInit(rank int, l pmiLine) {
 	version, _ := l.word("pmi_version")
 	r := &n.ranks[rank]
+	if version == "2" && r.phase == Launched {
+		r.isPMI2 = true
+		n.reply(rank, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0")
+		return
+	}
 	if version != "1" {
 		n.reply(rank, "cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1")
 		n.failProtocol(rank, "it wants version "+quoted(version))
@@ -112,20 +118,33 @@ func (n *Node) isOwnKVS(l pmiLine) bool {
 func (n *Node) applyPut(rank int, l pmiLine) {
 	key, _ := l.word("key")
 	value, ok := l.value()
-	size := len(key) + len(value) + 4
+	problem := "key_or_value_too_long"
 	switch {
 	case !n.isOwnKVS(l):
-		n.reply(rank, "cmd=put_result rc=-1 msg=wrong_kvsname")
-	case key == "" || !ok || len(key) >= MaxKey || len(value) >= MaxValue:
-		n.reply(rank, "cmd=put_result rc=-1 msg=key_or_value_too_long")
-	case n.written[rank]+size > maxRankKeys || len(n.keys)+size > MaxGangKeys:
-		n.reply(rank, "cmd=put_result rc=-1 msg=too_many_keys_before_a_barrier")
-	default:
-		n.written[rank] += size
-		n.keys = n.keys.add(key, value)
-		n.own[strings.Clone(key)] = value
-		n.reply(rank, "cmd=put_result rc=0 msg=success")
+		problem = "wrong_kvsname"
+	case ok:
+		problem = n.put(rank, key, value)
 	}
+	if problem != "" {
+		n.reply(rank, "cmd=put_result rc=-1 msg="+problem)
+		return
+	}
+	n.reply(rank, "cmd=put_result rc=0 msg=success")
+}
+
+// put takes in a key of a rank. It returns why it cannot, in one word; empty: it has.
+func (n *Node) put(rank int, key, value string) (problem string) {
+	size := len(key) + len(value) + 4
+	switch {
+	case key == "" || len(key) >= MaxKey || len(value) >= MaxValue:
+		return "key_or_value_too_long"
+	case n.written[rank]+size > maxRankKeys || len(n.keys)+size > MaxGangKeys:
+		return "too_many_keys_before_a_barrier"
+	}
+	n.written[rank] += size
+	n.keys = n.keys.add(key, value)
+	n.own[strings.Clone(key)] = value
+	return ""
 }
 
 // applyGet answers with the value of a key.

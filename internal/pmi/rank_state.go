@@ -1,6 +1,9 @@
 package pmi
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // RankPhase is how far a rank is.
 type RankPhase uint8
@@ -22,8 +25,28 @@ type rankState struct {
 	spoke    bool // it has called init at least once
 	waits    bool // in a barrier
 	spawning bool // lines of a spawn follow, up to endcmd
+	isPMI2   bool // it speaks PMI-2
 	closed   bool // the socket is closed, at either end
 	input    []byte
+
+	fenceThread string // the thread that waits in a fence; empty: it names none
+}
+
+// take cuts the first whole line or command off the input. bad says why there can be
+// none.
+func (r *rankState) take() (text string, ok bool, bad string) {
+	if r.isPMI2 {
+		text, ok, isBad := r.takeFrame()
+		if isBad {
+			bad = "a command whose length is none from 1 to " + strconv.Itoa(maxFrame)
+		}
+		return text, ok, bad
+	}
+	text, ok, tooLong := r.takeLine()
+	if tooLong {
+		bad = "a line of more than " + strconv.Itoa(maxLine) + " bytes"
+	}
+	return text, ok, bad
 }
 
 // takeLine cuts the first whole line off the input. tooLong is true when there can be

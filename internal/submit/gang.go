@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue/jobad"
 )
 
 // maxGang is the largest number of tasks that can start together, as in the schedd.
@@ -74,12 +75,12 @@ func (b resourceReader) readMPIGang() {
 
 // readRanks reads whether the tasks of a gang are started as the ranks of an MPI program.
 func (b resourceReader) readRanks() {
-	const hint = `Write mpi = "pmi1" for programs of MPICH, Intel MPI, MVAPICH and Flux. For Open MPI write ` +
-		`led = true, and start the program by mpirun.`
+	const hint = `Write mpi = "pmi1" or "pmi2" for programs of MPICH, Intel MPI, MVAPICH and Flux. For Open MPI ` +
+		`write led = true, and start the program by mpirun.`
 	kind, at, ok := b.constantText("mpi", hint)
 	switch {
 	case !ok:
-	case kind != "pmi1":
+	case kind != "pmi1" && kind != "pmi2":
 		b.reportProblem(at, fmt.Sprintf("%q is not a protocol of ranks", truncateText(kind)), hint)
 	case b.body.Attributes["led"] != nil:
 		b.reportProblem(at, "mpi and led do not go together",
@@ -90,7 +91,7 @@ func (b resourceReader) readRanks() {
 	case hasBlock(b.body, "checkpoint"):
 		b.reportProblem(at, "no checkpoints are made of ranks", "Remove mpi, or the checkpoint block.")
 	default:
-		b.ad.SetString(roost.AttrMPI, kind)
+		b.ad.SetString(roost.AttrMPI, jobad.MPIByPMI1) // the program says which of the two it speaks
 	}
 	d, at, ok := b.constantDuration("start_timeout", time.Second)
 	switch {

@@ -84,7 +84,7 @@ func srunFlags() []ucli.Flag {
 		text("wait", "W", "end the step so many `SECONDS` after its first task"),
 		text("time", "t", "end the step after this `TIME`"),
 		boolean("multi-prog", "", "read a program for each task from the file that is named instead of a command"),
-		text("mpi", "", "how ranks find each other `KIND`: pmi1 or none; list prints them"),
+		text("mpi", "", "how ranks find each other `KIND`: pmi1, pmi2 or none; list prints them"),
 		boolean("pty", "", "run one task with this terminal"),
 		text("jobid", "", "outside of a job: run the step in this `JOB`"),
 		boolean("immediate", "I", "do not wait for processors"),

@@ -24,8 +24,8 @@ func MpiexecCommand() *frame.Command {
 		Synopsis: "[OPTION…] PROGRAM [ARGUMENT…] [: [OPTION…] PROGRAM [ARGUMENT…]]…", RawArgs: true, MaxOperands: -1,
 		Run: runMpiexec,
 		Description: "Starts the ranks of an MPI program on the machines of the job in which it runs. They find each " +
-			"other by PMI-1, which MPICH, Intel MPI and MVAPICH speak. Takes the options of their mpiexec. For " +
-			"Open MPI call mpirun, which finds the machines, too.",
+			"other by PMI-1 or PMI-2, which MPICH, Intel MPI and MVAPICH speak. Takes the options of their mpiexec. " +
+			"For Open MPI call mpirun, which finds the machines, too.",
 		Examples: []frame.Example{
 			{Line: "roost mpiexec ./ring", Description: "as many ranks as the job has places for"},
 			{Line: "roost mpiexec -n 8 -ppn 2 -genv OMP_NUM_THREADS 4 ./model input.nml",
@@ -286,7 +286,7 @@ func runMpiexec(c *frame.Invocation) error {
 			c.PrintHelp(c.Stdout, c.Command)
 			return nil
 		case "V", "version", "info":
-			fmt.Fprintln(c.Stdout, "roost mpiexec, ranks by PMI-1")
+			fmt.Fprintln(c.Stdout, "roost mpiexec, ranks by PMI-1 and PMI-2")
 			return nil
 		}
 	}

@@ -36,7 +36,7 @@ func runSrun(c *frame.Invocation, outside Outside) error {
 	case has("help"), has("usage"):
 		return printSrunHelp(c)
 	case mpi == "list":
-		fmt.Fprint(c.Stdout, "MPI plugin types are...\n\tnone\n\tpmi1\n")
+		fmt.Fprint(c.Stdout, "MPI plugin types are...\n\tnone\n\tpmi1\n\tpmi2\n")
 		return nil
 	case slices.Contains(command, ":"):
 		return refuse(c, "heterogeneous steps (\":\") are not there: run one step after the other, or beside it with &")

@@ -226,7 +226,8 @@ func (r *optionReader) killOnBadExit() bool {
 	return v != "" && v != "0"
 }
 
-// readMPI says whether tasks are to speak PMI-1, which costs those that do not nothing.
+// readMPI says whether tasks are to speak PMI-1 or PMI-2, which costs those that do not
+// nothing.
 func (r *optionReader) readMPI(variable string) bool {
 	kind, ok := getopt.Last(r.given, "mpi")
 	if !ok {
@@ -235,13 +236,13 @@ func (r *optionReader) readMPI(variable string) bool {
 	switch kind {
 	case "none":
 		return false
-	case "", "pmi1":
+	case "", "pmi1", "pmi2":
 		return true
-	case "pmi2", "cray_shasta", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5":
+	case "cray_shasta", "pmix", "pmix_v2", "pmix_v3", "pmix_v4", "pmix_v5":
 		if !ok {
 			return true // a variable that the user need not know of
 		}
-		r.fail("Invalid MPI type %q: there are none and pmi1. MPICH, Intel MPI and MVAPICH start by pmi1; "+
+		r.fail("Invalid MPI type %q: there are none, pmi1 and pmi2. MPICH, Intel MPI and MVAPICH start by these; "+
 			"for Open MPI call mpirun in the job, which finds its machines", kind)
 	default:
 		r.fail("Invalid MPI type %q, --mpi=list for acceptable types", kind)
