@@ -100,11 +100,16 @@ func (a loopAdapter) StoppingError(ctx context.Context) error { return a.s.stopp
 // AfterNextCommit is AfterCommit where events that wait for company need not hurry for f,
 // but do not wait long either.
 func (a loopAdapter) AfterNextCommit(f func()) {
-	a.s.pending.callbacks = append(a.s.pending.callbacks, f)
-	a.s.pending.deferUntil(a.s.clock.now.Add(lazyCommitDelay))
+	a.OnCommit(f)
 	if len(a.s.pending.events) == 0 {
 		a.s.pending.urgent = true
 	}
+}
+
+// OnCommit runs f with the next commit, for which nothing hurries.
+func (a loopAdapter) OnCommit(f func()) {
+	a.s.pending.callbacks = append(a.s.pending.callbacks, f)
+	a.s.pending.deferUntil(a.s.clock.now.Add(lazyCommitDelay))
 }
 
 // HurryCommit has the present batch written at once.

@@ -62,6 +62,10 @@ func TestRetractOutcome(t *testing.T) {
 				&wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
 			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a,
 				Status: &wire.ExitStatus{Code: 1}}}})
+			h.core.RunTurn(h.at)
+			if early := verdicts(negotiatorSession.TakeMessages()); len(early) > 0 {
+				t.Errorf("it hears %v before that is on disk", early)
+			}
 			finish()
 			return verdicts(negotiatorSession.TakeMessages())
 		}

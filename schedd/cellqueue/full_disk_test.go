@@ -61,41 +61,54 @@ func fillMember(t *testing.T, leads bool) {
 	if err := os.WriteFile(ballast, make([]byte, 128<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("fill the disk: %v", err)
 	}
-	var former *testSchedd    // of the member whose disk is full
-	var unanswered chan error // of its submission
-	for acknowledged < 90 {   // 11 MiB
-		answer := s.submitLarge()
-		answered, err := c.awaitAnswer(answer, s)
-		switch {
-		case answered && err == nil:
-			acknowledged++
-			continue
-		case answered:
-			s.stepDown()
-		default:
-			former, unanswered = s, answer
+	var late []lateAnswer
+	submitUntil := func(enough int) {
+		for acknowledged < enough {
+			answer := s.submitLarge()
+			answered, err := c.awaitAnswer(answer, s)
+			switch {
+			case answered && err == nil:
+				acknowledged++
+				continue
+			case answered:
+				s.stepDown()
+			default:
+				late = append(late, lateAnswer{s, answer})
+			}
+			c.reapFull()
+			s = c.lead(c.leader(), 2, &keys)
 		}
-		c.reapFull()
-		s = c.lead(c.leader(), 2, &keys)
 	}
+	submitUntil(90) // 11 MiB
 	s.stepDown()
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	if former != nil {
-		if <-unanswered == nil {
+	for _, l := range late {
+		if <-l.answer == nil {
 			acknowledged++
 		}
-		former.stepDown()
+		l.schedd.stepDown()
 	}
-	for deadline := time.Now().Add(time.Minute); c.members[0] != nil &&
+	late = nil
+	// what is submitted now comes only to a member that has got over its full disk
+	s = c.lead(c.leader(), 2, &keys)
+	submitUntil(acknowledged + 1)
+	s.stepDown()
+	for deadline := time.Now().Add(time.Minute); c.members[0] == nil ||
 		c.members[0].nextBatch() != s.member.nextBatch(); c.rest() {
-		if c.reapFull(); time.Now().After(deadline) {
+		if c.reapFull(); c.members[0] == nil {
+			c.start(0)
+		}
+		if time.Now().After(deadline) {
 			t.Fatal("the member whose disk was full neither goes on nor ends")
 		}
 	}
-	if c.members[0] == nil {
-		c.start(0)
+	for _, l := range late {
+		if <-l.answer == nil {
+			acknowledged++
+		}
+		l.schedd.stepDown()
 	}
 	with = c.leader()
 	c.checkEqual(with, acknowledged)
@@ -110,6 +123,12 @@ func fillMember(t *testing.T, leads bool) {
 		t.Errorf("%d jobs were acknowledged, and %d are there", acknowledged, present)
 	}
 	t.Logf("%d jobs were acknowledged, and %d are there", acknowledged, present)
+}
+
+// lateAnswer is a submission to a leader that another one has followed meanwhile.
+type lateAnswer struct {
+	schedd *testSchedd
+	answer chan error
 }
 
 // awaitAnswer waits for the answer to a submission, or until another member leads.

@@ -22,6 +22,8 @@ type Loop interface {
 	// CommitEvents applies events and has them written with the present batch.
 	CommitEvents(events ...queue.JobEvent)
 	SubmitLimits() queue.SubmitLimits
+	// OnCommit runs f when all that was decided so far is on disk, and hurries nothing.
+	OnCommit(f func())
 	// PostLater has f run in a later turn.
 	PostLater(f func(now time.Time))
 	// HasMoved reports whether another node than the connected one says that it has a

@@ -119,7 +119,18 @@ func (l *LeaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_
 		o.Reason = reason
 		n.noteReported(a.Task, r.ID)
 	}
-	n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+	putOutcome(l, n, o)
+}
+
+// putOutcome tells the leader of an outcome once the end of the attempt is on disk. A
+// schedd that restarts before takes in that end again: the leader would count a failure
+// twice, and keep the job from a machine that it may need.
+func putOutcome(l *LeaderConn, n *leaderSession, o *wire.Outcome) {
+	l.loop.OnCommit(func() {
+		if l.stream == n {
+			n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+		}
+	})
 }
 
 // noteReported notes that the negotiator was told of a task that failed, which it may
@@ -156,9 +167,8 @@ func (l *LeaderConn) RetractOutcome(e *queue.JobEvent) {
 		if _, reported := tasks[i]; !reported || !l.queue.IsFinal(t) {
 			continue
 		}
-		n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
-			Request: uint64(tasks[i]), Task: l.queue.TaskName(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
-		}}})
+		putOutcome(l, n, &wire.Outcome{Request: uint64(tasks[i]), Task: l.queue.TaskName(t), Job: t.Job.String(),
+			Verdict: wire.Outcome_GONE})
 		delete(tasks, i)
 	}
 	if len(tasks) == 0 {
