@@ -127,7 +127,7 @@ func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 	}
 	if w.countsSteps {
 		command = fmt.Sprintf(`%q, %q, %q, "%d"`, s.counting.worker, ledger, filepath.Join(s.dir, "gate-"+w.key),
-			200+int(150*seconds))
+			s.counterSteps(seconds))
 		more = "checkpoint { every = \"10s\" }"
 	}
 	text := fmt.Sprintf(`job %q {
@@ -167,6 +167,14 @@ func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 		s.mu.Unlock()
 		waitReal(s.Context(), 100*time.Millisecond)
 	}
+}
+
+// counterSteps returns how far a counting task counts.
+func (s *soakPool) counterSteps(seconds float64) int {
+	if s.fewSteps {
+		return 50 + int(50*seconds)
+	}
+	return 200 + int(150*seconds)
 }
 
 // taskMarker returns a text that a task's processes have in their environment.

@@ -34,6 +34,7 @@ type soakPool struct {
 	clients  map[string]wire.ScheddClient // by submit node
 	users    []*soakUser
 	counting *desktopPool // for the checkpointed tasks; nil where checkpoints are not possible
+	fewSteps bool         // these tasks count less far
 	seed     uint64
 	began    time.Time
 	faultLog *os.File // the injected faults, a line each
