@@ -35,6 +35,9 @@ func (a *Auditor) checkCharges(at time.Duration) {
 	for who := range a.accounts {
 		all[who] = 0
 	}
+	for who := range a.charges { // that it has nothing now is seen, too
+		all[who] = 0
+	}
 	for _, who := range slices.Sorted(maps.Keys(all)) {
 		rate, claims := 0.0, worth[who]
 		if acc := a.accounts[who]; acc != nil {
