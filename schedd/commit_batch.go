@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/tasktrace"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/jobhooks"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -31,6 +32,7 @@ type commitBatch struct {
 
 	hasNotices []queue.JobNotification // that somebody is to be told of its events
 	userLog    []queue.UserLogEntry    // for the files of users
+	hookEnds   []jobhooks.Ended        // for the end hook
 
 	checkpoint *journal.QueueCheckpoint
 	covered    int // number of events that the checkpoint includes
@@ -54,10 +56,13 @@ func (b *commitBatch) isEmpty() bool {
 func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, w *batchWriter) error {
 	defer close(w.checkpoints)
 	for b := range batches {
-		reported := func() {}
+		reported, deliverEnds := func() {}, func() {}
 		if len(b.hasNotices) > 0 {
 			// before the facts: what is in the log is told, though it may be told twice
 			reported = s.notifier.Enqueue(b.hasNotices)
+		}
+		if len(b.hookEnds) > 0 {
+			deliverEnds = s.hooks.EnqueueEnds(b.hookEnds) // likewise
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
 			began := s.metrics.CommitTime.Now()
@@ -77,6 +82,7 @@ func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch, 
 			return err
 		}
 		reported()
+		deliverEnds()
 		writeUserLog(s.userLogs, b.userLog)
 		for _, m := range b.messages {
 			m.to.out.Put(m.message)

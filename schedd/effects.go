@@ -27,11 +27,16 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 			failpoint.Point(failpoint.ScheddBeforeClaim)
 			s.requestClaim(e.Claim)
 		case dispatch.ActivateClaim:
-			s.activate(e, now)
+			if !holdForHook(s, e) {
+				s.activate(e, now)
+			}
 		case dispatch.VacateAttempt:
 			cause := wire.Cause_CAUSE_REMOVED
 			if e.Order.Checkpoint {
 				cause = wire.Cause_CAUSE_VACATED
+			}
+			if endHeldStart(s, e, now) {
+				continue
 			}
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
 				Attempt: codec.AttemptRef(e.Attempt), Cause: cause, Fast: e.Order.WithoutNotice, Reason: e.Order.Reason,

@@ -154,6 +154,14 @@ func (w jobQueueAdapter) AssignGang(id dispatch.RequestID, seats []dispatch.Gang
 // RecordLost implements dispatch.JobQueue.
 func (w jobQueueAdapter) RecordLost(a roost.AttemptID, reason string) {
 	w.transfers.EndAttempt(a)
+	if reason == dispatch.NeverArrived && !w.queue.IsRerunnable(a.Task.Job.Seq) {
+		// its task is not run twice when it is run again
+		if e, err := w.queue.RecordEnded(w.clock.now, a,
+			&queue.AttemptExit{Cause: queue.CauseMachine, Reason: reason}); err == nil {
+			w.commitEvents(e)
+		}
+		return
+	}
 	if e, ok := w.queue.RecordLost(w.clock.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
 		w.leader.NoteNodeLost(a)

@@ -274,7 +274,9 @@ func (s *Schedd) commitEventsWithin(delay time.Duration, events ...queue.JobEven
 		if s.feed != nil {
 			s.feed.Before(s.queue, &e)
 		}
+		node := endingNode(s, &e)
 		s.queue.Apply(e)
+		noteHookEnd(s, &e, node)
 		if s.feed != nil {
 			s.feed.After(s.queue, &e)
 		}

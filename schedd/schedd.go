@@ -28,6 +28,7 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/feed"
 	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/jobhooks"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/negotiation"
 	"github.com/roost-batch/roost/schedd/notify"
@@ -62,6 +63,7 @@ type Schedd struct {
 	users         *transfer.UserAgents
 	notifier      *notify.Notifier
 	scripts       *sitescript.Groups // of the site; nil: there are none
+	hooks         *jobhooks.Runner   // of starts and ends; nil: there are none
 	inbox         chan any
 	peerSchedds   *peers.Peers
 	sessions      atomic.Uint64 // the incarnation of the last session
@@ -90,12 +92,13 @@ type Schedd struct {
 	service        *api.Service // of users
 	archive        *jobArchive
 	pending        *commitBatch
-	userLogs       *userlog.Writer    // nil: none are written
-	flowFiles      *userlog.FlowFiles // as userLogs
-	flowsCommit    bool               // flows go on when what was decided of them is on disk
-	lastHistorySeq uint64             // the highest number of a job in the history, when the daemon began
-	snapshotBytes  int                // bytes of the last checkpoint's snapshots
-	usageSentAt    time.Time          // when usage was last reported
+	heldStarts     map[roost.AttemptID]*heldStart // that wait for the start hook
+	userLogs       *userlog.Writer                // nil: none are written
+	flowFiles      *userlog.FlowFiles             // as userLogs
+	flowsCommit    bool                           // flows go on when what was decided of them is on disk
+	lastHistorySeq uint64                         // the highest number of a job in the history, when the daemon began
+	snapshotBytes  int                            // bytes of the last checkpoint's snapshots
+	usageSentAt    time.Time                      // when usage was last reported
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -244,6 +247,9 @@ func (s *Schedd) openFiles() (err error) {
 	s.assemble()
 	err = s.transfers.OpenImages()
 	if err == nil {
+		s.hooks, err = openJobHooks(s)
+	}
+	if err == nil {
 		err = s.archive.recordTakenOut()
 	}
 	if err != nil {
@@ -281,6 +287,7 @@ func (s *Schedd) assemble() {
 		Transfers: s.transfers, Peers: s.peerSchedds, Admins: &s.admins, Users: s.users, Table: &s.jobTable,
 		Metrics:      s.metrics.Schedd,
 		Scripts:      s.scripts,
+		WaitsForHook: func(a roost.AttemptID) bool { return s.heldStarts[a] != nil },
 		AddUsage:     func(a usagewindow.Attempt, u *accounting.UsageHour) { addUsage(s, a, u) },
 		SpentBudgets: &s.spentBudgets,
 		AccountantAddress: func() string {
@@ -369,6 +376,7 @@ func (s *Schedd) runServers(ctx context.Context, listeners []net.Listener, expor
 	group.Go(func() error { s.reserve.RunMaintainer(ctx); return nil })
 	group.Go(func() error { s.archive.runHistorySweeper(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
+	group.Go(func() error { s.hooks.Run(ctx); return nil })
 	group.Go(func() error { s.service.RunGPUQueries(ctx); return nil })
 	group.Go(func() error { s.leader.WatchMachines(ctx, s.node.Collectors); return nil })
 	group.Go(func() error { s.peerSchedds.WatchAds(ctx, s.node.Collectors); return nil })

@@ -3,13 +3,15 @@ package schedd
 import (
 	"path/filepath"
 
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/sitescript"
 )
 
 // openScripts prepares to contain the programs of the site. It ends those that an earlier
 // start of the daemon has left. It is nil where none are configured.
 func openScripts(s *Schedd) *sitescript.Groups {
-	if s.node.Schedd.Filter.Program == "" {
+	own := s.node.Schedd
+	if own.Filter.Program == "" && own.Hooks == (config.JobHooks{}) {
 		return nil
 	}
 	dir := s.stateDir()

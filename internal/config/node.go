@@ -96,6 +96,7 @@ type ScheddSettings struct {
 	MaxOfUser    int           // the most tasks in the queue, of one user; half of MaxQueued by default
 	Notify       NotifySettings
 	Filter       SubmitFilter
+	Hooks        JobHooks
 	SubmitTo     QueueChoice // of jobs that say nothing
 	Flock        []string    // names of the pools whose machines tasks may have, in the order of preference
 	// how long tasks find no room at home before the first of these is asked, and again

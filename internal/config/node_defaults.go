@@ -104,6 +104,7 @@ func (s *ScheddSettings) fillDefaults(at, run string, mode fs.FileMode) {
 	setDefaultDuration(&s.KeepCompleted, defaultCompletedRetention)
 	s.Dialect = cmp.Or(s.Dialect, roost.OpenPBS)
 	s.Filter.fillDefaults()
+	s.Hooks.fillDefaults()
 	if s.MaxQueued == 0 {
 		s.MaxQueued = defaultMaxQueued
 	}

@@ -262,6 +262,9 @@ func (s *blockReader) readSchedd(b *hclsyntax.Block, to *ScheddSettings) {
 	if b := d.singleBlock("submit_filter"); b != nil {
 		readSubmitFilter(d, b, &to.Filter)
 	}
+	if b := d.singleBlock("job_hooks"); b != nil {
+		readJobHooks(d, b, &to.Hooks)
+	}
 	if b := d.singleBlock("notify"); b != nil {
 		d.readNotify(b, &to.Notify)
 	}

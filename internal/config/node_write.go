@@ -189,6 +189,7 @@ func (w fileWriter) writeSchedd(s *ScheddSettings) {
 	b.writeText("submit_to", string(s.SubmitTo))
 	b.writeNotify(s.Notify)
 	b.writeSubmitFilter(s.Filter)
+	b.writeJobHooks(s.Hooks)
 }
 
 // writeLease writes how long tasks outlive the schedd's silence, and where they may run.

@@ -28,20 +28,20 @@ func writtenFiles() map[string]string {
 		image    = "part of a checkpoint image, which has a digest: checkpoint/image"
 	)
 	return map[string]string{
-		"internal/boltfile/open.go":           records,
-		"schedd/journal/disk_reserve.go":      "room that is kept; what is in it is never read",
-		"schedd/transfer/spool_writer.go":     userdata,
-		"schedd/notify/notification_spool.go": sum,
-		"schedd/transfer/object_uploads.go":   sum,
-		"schedd/transfer/job_scripts.go":      digest,
-		"schedd/transfer/stored_files.go":     "a file without a name, which is then stored by its digest",
-		"schedd/cellqueue/member.go":          "an empty file, which is there or not",
-		"schedd/cellqueue/history_fetch.go":   "unread it stands for all: more is fetched than is lacking",
-		"internal/appendlog/open.go":          "a checksum for each entry, and a mark: internal/appendlog TestDamage",
-		"internal/logmark/mark_file.go":       "a checksum: internal/logmark TestMark",
-		"internal/replica/repair.go":          replica,
-		"negotiator/sealing/key_store.go":     "each key has its digest: negotiator/sealing TestDamage",
-		"internal/replica/disk_store.go":      kernel,
+		"internal/boltfile/open.go":         records,
+		"schedd/journal/disk_reserve.go":    "room that is kept; what is in it is never read",
+		"schedd/transfer/spool_writer.go":   userdata,
+		"internal/spool/spool.go":           sum,
+		"schedd/transfer/object_uploads.go": sum,
+		"schedd/transfer/job_scripts.go":    digest,
+		"schedd/transfer/stored_files.go":   "a file without a name, which is then stored by its digest",
+		"schedd/cellqueue/member.go":        "an empty file, which is there or not",
+		"schedd/cellqueue/history_fetch.go": "unread it stands for all: more is fetched than is lacking",
+		"internal/appendlog/open.go":        "a checksum for each entry, and a mark: internal/appendlog TestDamage",
+		"internal/logmark/mark_file.go":     "a checksum: internal/logmark TestMark",
+		"internal/replica/repair.go":        replica,
+		"negotiator/sealing/key_store.go":   "each key has its digest: negotiator/sealing TestDamage",
+		"internal/replica/disk_store.go":    kernel,
 
 		"internal/replica/snapshot_store.go":  replica,
 		"internal/replica/member_identity.go": "a checksum, and a second copy: internal/replica TestDamage",
@@ -88,6 +88,7 @@ func TestWrittenFiles(t *testing.T) {
 		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master",
 		"internal/daemon",
 		"internal/userfiles", "internal/logmark", "internal/appendlog", "internal/boltfile", "internal/store",
+		"internal/spool",
 		"internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -131,7 +131,10 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // UntrustedReason returns why a script must not be run with a daemon's rights, nil if it
 // may. Somebody else than root and the daemon's user could have written it, or put
 // another one in its place.
-func UntrustedReason(path string) error {
+func UntrustedReason(path string) error { return UntrustedReasonFor(path, os.Geteuid()) }
+
+// UntrustedReasonFor is UntrustedReason for a daemon of the user with a number.
+func UntrustedReasonFor(path string, daemon int) error {
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
 		if err != nil {
@@ -140,7 +143,7 @@ func UntrustedReason(path string) error {
 		owner := info.Sys().(*syscall.Stat_t).Uid
 		open := info.Mode().Perm()&0o022 != 0
 		switch {
-		case owner != 0 && int(owner) != os.Geteuid():
+		case owner != 0 && int(owner) != daemon:
 			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at,
 				roost.PermissionDenied, owner)
 		case at == path && !info.Mode().IsRegular():

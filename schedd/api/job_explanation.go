@@ -213,6 +213,10 @@ func (v *jobView) explainActive(reply *wire.WhyReply, st *queue.JobStatus, state
 		if there := v.nodeWait(st); there != "" {
 			reply.Summary = "it " + there
 			reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
+		} else if waitsForHook(v, st) {
+			reply.Summary = "it is to start on " + st.Task.Node + ", and waits for the start hook of the site"
+			reply.Advice = append(reply.Advice, "it starts, is held or is refused as the hook says; an administrator "+
+				"finds it in job_hooks of the node file")
 		} else if what := v.fileWait(st); what != "" {
 			reply.Summary = "it is to start on " + st.Task.Node + ", and waits for its " + what
 		}
@@ -225,6 +229,12 @@ func (v *jobView) explainActive(reply *wire.WhyReply, st *queue.JobStatus, state
 		reply.Advice = append(reply.Advice, "the gang is ended if they do not come within its start_timeout; roost "+
 			"logs shows what they print")
 	}
+}
+
+// waitsForHook reports whether a task waits for the start hook of the site.
+func waitsForHook(v *jobView, st *queue.JobStatus) bool {
+	return v.startHookWait != nil &&
+		v.startHookWait(roost.AttemptID{Task: st.Job.Task(st.Task.Index), Attempt: st.Task.Attempt})
 }
 
 // rankWait says which ranks an MPI program waits for; empty for none.

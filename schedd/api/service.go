@@ -93,6 +93,9 @@ type Config struct {
 	Table         *JobTable
 	Metrics       *metrics.Schedd
 	Scripts       *sitescript.Groups // of the submit filter; nil: it has none
+	// WaitsForHook reports whether an attempt waits for the start hook of the site; nil:
+	// none does. The loop calls it.
+	WaitsForHook func(roost.AttemptID) bool
 
 	// Elsewhere returns how the tasks of a request fare in other pools, a line for each;
 	// nil: they run in this one only.
@@ -116,7 +119,8 @@ type jobView struct {
 	peerSchedds   *peers.Peers
 	jobTable      *JobTable // of the queue, for lists
 	transfers     *transfer.FileTransfers
-	daemonContext context.Context // of the daemon
+	daemonContext context.Context            // of the daemon
+	startHookWait func(roost.AttemptID) bool // nil: none waits
 
 	// ---- owned by the loop ----
 	queue        *queue.Queue
@@ -168,7 +172,7 @@ func New(c Config) *Service {
 		node:      c.Node, log: c.Log, loop: c.Loop, history: c.History, leader: c.Leader, peerSchedds: c.Peers,
 		jobTable: c.Table, queue: c.Queue, dispatch: c.Dispatch, watches: make(map[roost.JobID]map[*jobWatch]bool),
 		liveUsage: make(liveUsage), checkResults: make(checkResults), usageWindows: usagewindow.NewLog(c.AddUsage),
-		transfers: c.Transfers,
+		transfers: c.Transfers, startHookWait: c.WaitsForHook,
 	}
 	s := &Service{
 		jobActions: &jobActions{v}, nameQueries: &nameQueries{c.Node, c.Identity},

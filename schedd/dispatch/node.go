@@ -90,6 +90,10 @@ func (d *Dispatcher) Connected(now roost.BootTime, nodeName string, present []Re
 	d.renew(now, n)
 }
 
+// NeverArrived is the reason for a loss that proves that nothing of the attempt has run.
+// The node has its claim, and was never told of the attempt.
+const NeverArrived = "it never reached the node"
+
 func (d *Dispatcher) reconcile(now roost.BootTime, n *nodeState, p ReportedClaim) {
 	c := n.claims[p.Claim]
 	switch {
@@ -118,7 +122,7 @@ func (d *Dispatcher) reconcile(now roost.BootTime, n *nodeState, p ReportedClaim
 	case p.Attempt == (roost.AttemptID{}) && c.State == Restarting:
 		c.Placement, c.Grant.GrantID = p.Placement, p.Grant
 	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
-		d.loseClaim(c, "it never reached the node")
+		d.loseClaim(c, NeverArrived)
 		d.emit(ReleaseClaim{n.name, p.Claim})
 	default:
 		d.discardUnknown(n, p)

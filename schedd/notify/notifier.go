@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/spool"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -29,13 +30,16 @@ const (
 // defaultMail is the path of sendmail (Filesystem Hierarchy Standard, 4.11).
 const defaultMail = "/usr/sbin/sendmail"
 
+// queuedNotification is a notification in the spool.
+type queuedNotification = spool.Entry[queue.JobNotification]
+
 // Notifier delivers notifications about jobs to users.
 type Notifier struct {
 	ownUID config.NotifySettings
 	host   string
 	groups func(uid uint32) []uint32
 	log    *slog.Logger
-	spool  *notificationSpool
+	spool  *spool.Spool[queue.JobNotification]
 	wake   chan struct{}
 
 	mu      sync.Mutex
@@ -66,14 +70,14 @@ func Open(o DeliveryOptions) (*Notifier, error) {
 	if !n.IsConfigured() {
 		return n, nil
 	}
-	spool, left, err := openSpool(o.Dir)
-	if spool == nil {
+	opened, left, err := spool.Open[queue.JobNotification](o.Dir)
+	if opened == nil {
 		return nil, err
 	}
 	if err != nil {
 		n.log.Error("notices are lost", "err", err)
 	}
-	n.spool, n.arrived, n.digests = spool, left, len(left)
+	n.spool, n.arrived, n.digests = opened, left, len(left)
 	return n, nil
 }
 
@@ -95,7 +99,7 @@ func (n *Notifier) Enqueue(notices []queue.JobNotification) (deliver func()) {
 	if len(notices) == 0 {
 		return func() {}
 	}
-	all, err := n.spool.write(notices)
+	all, err := n.spool.Write(notices)
 	if err != nil {
 		n.log.Error("notices are lost", "count", len(notices), "err", err)
 		return func() {}
@@ -156,7 +160,7 @@ func (n *Notifier) Run(ctx context.Context) {
 			return
 		}
 		for _, l := range fresh {
-			who := messageRecipient{l.UID, l.GID, l.Users}
+			who := messageRecipient{l.Value.UID, l.Value.GID, l.Value.Users}
 			p := piles[who]
 			if p == nil {
 				p = &recipientDigest{}
@@ -207,12 +211,12 @@ func (n *Notifier) sendNext(ctx context.Context, who messageRecipient, p *recipi
 		return
 	}
 	some := p.queued[:min(len(p.queued), maxDigest)]
-	m := userMessage{recipients: recipients(&some[0].JobNotification)}
+	m := userMessage{recipients: recipients(&some[0].Value)}
 	for _, l := range some {
-		m.notifications = append(m.notifications, l.JobNotification)
+		m.notifications = append(m.notifications, l.Value)
 	}
 	err := n.deliverMessage(ctx, who, &m)
-	old := now.Sub(time.Unix(0, some[0].Time)) > retention
+	old := now.Sub(time.Unix(0, some[0].Value.Time)) > retention
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return
@@ -229,9 +233,7 @@ func (n *Notifier) sendNext(ctx context.Context, who messageRecipient, p *recipi
 	p.retryWait = 0
 	p.queued = append([]*queuedNotification(nil), p.queued[len(some):]...)
 	for _, l := range some {
-		if *l.remaining--; *l.remaining == 0 {
-			n.spool.remove(l.file)
-		}
+		l.Delivered()
 	}
 	n.mu.Lock()
 	n.digests -= len(some)

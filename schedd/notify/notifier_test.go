@@ -159,7 +159,7 @@ func TestRetryDelivery(t *testing.T) {
 	if p.retryWait != minRetry {
 		t.Errorf("it was offered again at once")
 	}
-	p.retryAt, p.queued[0].Time = time.Time{}, time.Now().Add(-2*retention).UnixNano()
+	p.retryAt, p.queued[0].Value.Time = time.Time{}, time.Now().Add(-2*retention).UnixNano()
 	n.sendNext(t.Context(), who, p)
 	if left, _ := os.ReadDir(filepath.Join(dir, "outbox")); len(p.queued) != 0 || len(left) != 0 || n.digests != 0 {
 		t.Errorf("too old: %d letters, %d files, %d kept", len(p.queued), len(left), n.digests)

@@ -71,6 +71,7 @@ func runChecks(c *frame.Invocation) error {
 	findings = append(findings, written...)
 	findings = append(findings, examineGuard(c, node)...)
 	findings = append(findings, examineAccounts(c, node)...)
+	findings = append(findings, examineSiteScripts(node)...)
 	findings = append(findings, examineWeb(c, node)...)
 	findings = append(findings, examineAccountant(c, node)...)
 	findings = append(findings, examineCheckpointServer(c, node)...)
