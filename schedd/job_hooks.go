@@ -22,11 +22,8 @@ type heldStart struct {
 
 // openJobHooks opens the hooks of the site, nil for none.
 func openJobHooks(s *Schedd) (*jobhooks.Runner, error) {
-	name := "hook-ends"
-	if s.replicated != nil { // beside the schedd of the same node
-		name = "cell-hook-ends"
-	}
-	return jobhooks.Open(s.node.Name, s.node.Schedd.Hooks, filepath.Join(s.stateDir(), name), s.scripts, s.log)
+	return jobhooks.Open(s.node.Name, s.node.Schedd.Hooks, filepath.Join(s.stateDir(), "hook-ends"), s.scripts,
+		s.log)
 }
 
 // holdForHook has an attempt wait for the start hook, and reports whether it has to. The

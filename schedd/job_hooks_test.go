@@ -12,6 +12,8 @@ import (
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // hookedPool is a pool whose schedd runs hooks, which write below log.
@@ -245,4 +247,17 @@ func TestRestartDuringStartHook(t *testing.T) {
 		t.Errorf("got %v", a)
 	}
 	p.await(id, "completed 1")
+}
+
+// BenchmarkWithoutHooks measures what each start and end costs where the site has no
+// hooks.
+func BenchmarkWithoutHooks(b *testing.B) {
+	s, ended := &Schedd{}, queue.JobEvent{Type: queue.Ended}
+	b.ReportAllocs()
+	for b.Loop() {
+		if holdForHook(s, dispatch.ActivateClaim{}) {
+			b.Fatal("it is held")
+		}
+		noteHookEnd(s, &ended, endingNode(s, &ended))
+	}
 }

@@ -1,8 +1,6 @@
 package schedd
 
 import (
-	"path/filepath"
-
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/sitescript"
 )
@@ -14,11 +12,7 @@ func openScripts(s *Schedd) *sitescript.Groups {
 	if own.Filter.Program == "" && own.Hooks == (config.JobHooks{}) {
 		return nil
 	}
-	dir := s.stateDir()
-	if s.replicated != nil { // beside the schedd of the same node
-		dir = filepath.Join(dir, "cell-queue")
-	}
-	groups, err := sitescript.OpenGroups(dir)
+	groups, err := sitescript.OpenGroups(s.stateDir())
 	if err != nil {
 		s.log.Error("processes of earlier programs of the site are left", "err", err)
 	}

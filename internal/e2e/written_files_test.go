@@ -33,7 +33,7 @@ func writtenFiles() []writtenFile {
 		{`(schedd|authority)/[a-z]+\.db\.(damaged-.*|new)`, "", "the file before a repair, which is for people"},
 		{`schedd/reserve`, "", "room that is kept for the log; what is in it is never read"},
 		{`schedd/notices/.*\.json`, "internal/spool TestDamage", ""},
-		{`schedd/(cell-)?hook-ends/.*\.json`, "internal/spool TestDamage", ""},
+		{`schedd/hook-ends/.*\.json`, "internal/spool TestDamage", ""},
 		{`schedd/uploads/.*\.json`, "schedd/transfer TestUploadDamage", ""},
 		{`schedd/scripts/.*`, "", "named by its digest, which is compared"},
 		{`schedd/spool/.*`, "", "output of a task on its way to its user"},
