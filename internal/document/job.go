@@ -35,6 +35,7 @@ type Job struct {
 	Dumpable       string            `json:"dumpable,omitempty"`
 	Checkpoints    uint32            `json:"checkpoints,omitempty"`
 	CheckpointedAt string            `json:"checkpointed,omitempty"`
+	Epochs         []GangEpoch       `json:"epochs,omitempty"` // of gangs that save their state together
 	Suspended      bool              `json:"suspended,omitempty"`
 	SuspendBy      string            `json:"suspended_by,omitempty"`
 	HeldBy         string            `json:"held_by,omitempty"`
@@ -129,6 +130,7 @@ func JobOf(s *scheddapi.JobStatus, task bool) Job {
 		Request: ResourcesOf(s.GetRequest()), Placed: PlacementOf(s.GetPlaced()),
 		Usage: UsageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
 		Checkpoints: s.GetCheckpoints(), CheckpointedAt: Timestamp(s.GetCheckpointed()),
+		Epochs:    gangEpochsOf(s),
 		Suspended: s.GetSuspended(),
 		SuspendBy: s.GetSuspendedBy(), HeldBy: s.GetHeldBy(),
 		RunNow: runNowOf(s.GetRunNow()), Update: UpdateOf(s.GetUpdate()),

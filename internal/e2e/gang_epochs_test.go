@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/document"
 	"github.com/roost-batch/roost/internal/master"
 )
 
@@ -147,6 +148,37 @@ func (p *Pool) ringEvents(t *testing.T) (saved, restored int, state string) {
 	return saved, restored, d.Job.State
 }
 
+// ringEpoch returns what a job says of its saved epoch.
+func (p *Pool) ringEpoch(t *testing.T, job string) (g document.GangEpoch) {
+	out := p.mustRun(t, "show", "--json", job)
+	var d struct{ Job document.Job }
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Job.Epochs) != 1 {
+		t.Fatalf("%d epochs: %s", len(d.Job.Epochs), out)
+	}
+	return d.Job.Epochs[0]
+}
+
+// checkEpochWords holds what commands say of the saved epoch of the ring against the
+// event that committed it.
+func (p *Pool) checkEpochWords(t *testing.T) {
+	g := p.ringEpoch(t, "@ring")
+	if g.Epoch == 0 || g.Tasks != 2 || g.Size <= 0 || g.From != g.Epoch-1 || g.Committed == "" {
+		t.Errorf("the last epoch is %+v", g)
+	}
+	name := fmt.Sprintf("epoch %d", g.Epoch)
+	for _, c := range []struct{ command, want string }{
+		{"show", name + ", saved "}, {"why", name + ", saved "}, {"jobs", name},
+		{"show --events 0", fmt.Sprintf("%s of the gang, from epoch %d: the files of 2 tasks are home", name, g.From)},
+	} {
+		if out := p.mustRun(t, append(strings.Fields(c.command), "@ring")...); !strings.Contains(out, c.want) {
+			t.Errorf("roost %s says nothing of %q:\n%s", c.command, c.want, out)
+		}
+	}
+}
+
 // killNode kills a startd with its starters and tasks, as a failing machine does.
 func (p *Pool) killNode(t *testing.T, name string) {
 	state, _, err := master.ReadState(p.Dir)
@@ -259,10 +291,14 @@ func TestGangEpochs(t *testing.T) {
 			return now > saved
 		})
 	}
+	p.checkEpochWords(t)
 	awaitTrue(t, "it has completed", func() bool {
 		_, _, state := p.ringEvents(t)
 		return state == "completed"
 	})
+	if g := p.ringEpoch(t, "@ring"); g.Epoch == 0 || g.Size <= 0 || g.Running != 0 {
+		t.Errorf("its history says %+v", g)
+	}
 	saved, restored, _ := p.ringEvents(t)
 	t.Logf("%d epochs in %v, and %d attempts went on from one", saved, time.Since(began).Round(time.Second), restored)
 	if restored < 2*epochs {

@@ -51,6 +51,7 @@ type (
 	QueryRequest          = scheddapi.QueryRequest
 	Refused               = scheddapi.Refused
 	JobStatus             = scheddapi.JobStatus
+	GangEpoch             = scheddapi.GangEpoch
 	AllocStatus           = scheddapi.AllocStatus
 	InsideAlloc           = scheddapi.InsideAlloc
 	ServiceHealth         = scheddapi.ServiceHealth

@@ -168,15 +168,23 @@ func imageText(e *queue.JobEvent) string {
 	m := e.Image
 	switch e.Type {
 	case queue.Assigned:
-		return "to go on from " + m.Describe()
+		return "to go on from " + m.Describe() + epochText(m)
 	case queue.Started:
-		return "from " + m.Describe()
+		return "from " + m.Describe() + epochText(m)
 	case queue.Checkpointed:
 		return fmt.Sprintf("%s: %v, stood still for %v", m.Describe(), roost.Bytes(m.Size),
 			time.Duration(m.Frozen).Round(time.Millisecond))
 	default:
 		return m.Describe() + ": " + e.Reason
 	}
+}
+
+// epochText says which epoch of its gang an image is a part of; empty for none.
+func epochText(m *queue.CheckpointImage) string {
+	if m.Epoch == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", epoch %d of its gang", m.Epoch)
 }
 
 // endReason names the way in which an attempt ended. An attempt is completed when its

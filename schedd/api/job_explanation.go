@@ -136,6 +136,7 @@ func (v *jobView) fillExplanation(reply *wire.WhyReply, id string,
 		reply.Status = v.singleTaskRow(&st, "")
 	}
 	v.explainState(reply, &st)
+	v.explainEpochs(reply)
 	return queue.TaskSelector{}, nil
 }
 
@@ -235,6 +236,23 @@ func (v *jobView) explainActive(reply *wire.WhyReply, st *queue.JobStatus, state
 func waitsForHook(v *jobView, st *queue.JobStatus) bool {
 	return v.startHookWait != nil &&
 		v.startHookWait(roost.AttemptID{Task: st.Job.Task(st.Task.Index), Attempt: st.Task.Attempt})
+}
+
+// explainEpochs adds what is saved of a gang whose tasks save their state together, and
+// is not final.
+func (v *jobView) explainEpochs(reply *wire.WhyReply) {
+	all := reply.Status.GetEpochs()
+	if len(all) == 0 || document.IsFinal(reply.Status) {
+		return
+	}
+	g := document.GangEpochOf(all[0])
+	text := g.Text(document.SpanText(v.loop.Now().Sub(time.Unix(0, all[0].GetTime()))) + " ago")
+	if len(all) > 1 {
+		text = fmt.Sprintf("of gang %d %s", g.Gang, text)
+		reply.Advice = append(reply.Advice, "see what each of its gangs has saved with: roost show "+
+			reply.Status.GetId())
+	}
+	reply.Summary += "; " + text
 }
 
 // rankWait says which ranks an MPI program waits for; empty for none.

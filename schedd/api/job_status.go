@@ -44,7 +44,18 @@ func (v *jobView) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	v.addServiceHealth(m, st)
 	addAllocRow(m, st)
 	addFlowRow(m, st)
+	m.Epochs = gangEpochRows(st)
 	return m
+}
+
+// gangEpochRows tells of the saved work of gangs.
+func gangEpochRows(st *queue.JobStatus) (list []*wire.GangEpoch) {
+	for _, g := range st.Epochs {
+		list = append(list, &wire.GangEpoch{Gang: uint32(g.Gang), Saved: g.Saved, Last: g.Last, Time: g.Time,
+			Size: g.Size, Tasks: uint32(g.Tasks), Work: g.Work, From: g.From, Origin: g.Origin, Live: uint32(g.Live),
+			Open: uint32(g.Open), Staged: uint32(g.Staged), Failed: g.Failed})
+	}
+	return list
 }
 
 // runNowOf tells how a request to run a job now stands; nil where there is none.

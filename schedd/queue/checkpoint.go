@@ -293,7 +293,7 @@ func (q gangChanges) applyEpoch(j *job, e eventlog.JobEvent) {
 	if !savesTogether(j) || e.Epoch != g.Last+1 {
 		panic(fmt.Sprintf("queue: epoch %d of gang %d of job %d after epoch %d", e.Epoch, n, j.seq, g.Last))
 	}
-	g.Saved, g.Last, g.Time = e.Epoch, e.Epoch, e.Time
+	*g = eventlog.GangEpoch{Gang: n, Saved: e.Epoch, Last: e.Epoch, Time: e.Time, Failed: g.Failed}
 	eachOfGang(j, n, func(i int) {
 		r := j.records.Own(i)
 		if r == nil || r.Checkpoints == nil {
@@ -304,6 +304,8 @@ func (q gangChanges) applyEpoch(j *job, e eventlog.JobEvent) {
 			q.dropOneImage(j, i, m)
 		}
 		if s.Images = nil; s.Staged != nil {
+			g.Tasks, g.Size, g.From = g.Tasks+1, g.Size+s.Staged.Size, s.OriginBefore(e.Epoch)
+			g.Work = max(g.Work, s.Staged.Wall)
 			s.Images, s.Staged, s.RestoreFailures = []eventlog.CheckpointImage{*s.Staged}, nil, 0
 			r.MachineFailures = 0 // it gets on, however often its machines fail
 		}
@@ -430,6 +432,9 @@ func checkEpochs(j *job) {
 		g := j.gangs.epochs[n]
 		if g == nil {
 			g = &eventlog.GangEpoch{}
+		}
+		if g.From > 0 && g.From >= g.Last {
+			panic(fmt.Sprintf("queue: gang %d of job %d saved epoch %d going on from %d", n, j.seq, g.Last, g.From))
 		}
 		origins := map[uint64]bool{}
 		eachOfGang(j, n, func(i int) {

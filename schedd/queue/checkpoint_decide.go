@@ -130,13 +130,14 @@ func (q gangChanges) commitEpochs(now time.Time) (events []eventlog.JobEvent) {
 			if j == nil || !savesTogether(j) {
 				continue
 			}
-			if tasks, work, complete := stagedEpoch(j, n); complete {
+			if staged, complete := stagedEpoch(j, n); complete {
 				epoch := ownEpoch(j, n).Last + 1
 				e := eventlog.JobEvent{Type: eventlog.GangSaved, Time: now.UnixNano(), Job: seq,
 					Index: n * j.gangs.size, Epoch: epoch}
 				e.Ranges = []eventlog.IndexRange{{First: e.Index, Last: e.Index + j.gangs.size - 1}}
-				e.Reason = fmt.Sprintf("epoch %d of the gang: the files of %d tasks are home, %v of work", epoch, tasks,
-					work.Round(time.Second))
+				e.Reason = fmt.Sprintf("epoch %d of the gang, from %s: the files of %d tasks are home, %v, %v of work",
+					epoch, epochOrigin(staged.From), staged.Tasks, roost.Bytes(staged.Size),
+					time.Duration(staged.Work).Round(time.Second))
 				events = append(events, e)
 			}
 		}
@@ -145,21 +146,30 @@ func (q gangChanges) commitEpochs(now time.Time) (events []eventlog.JobEvent) {
 	return events
 }
 
+// epochOrigin names what the attempts of a gang went on from.
+func epochOrigin(epoch uint64) string {
+	if epoch == 0 {
+		return "the beginning"
+	}
+	return fmt.Sprintf("epoch %d", epoch)
+}
+
 // stagedEpoch reports whether all tasks of a gang have an image of their present
-// attempts. It returns how many do, and how much work of a task that is.
-func stagedEpoch(j *job, n int) (tasks int, work time.Duration, complete bool) {
+// attempts. It returns what the epoch of these images would be.
+func stagedEpoch(j *job, n int) (g eventlog.GangEpoch, complete bool) {
 	if g := j.gangs.epochs[n]; g == nil || g.Failed {
-		return 0, 0, false
+		return eventlog.GangEpoch{}, false
 	}
 	complete = true
 	eachOfGang(j, n, func(i int) {
 		if m := stagedImage(j, i); m != nil {
-			tasks, work = tasks+1, max(work, time.Duration(m.Wall))
+			g.Tasks, g.Size, g.Work = g.Tasks+1, g.Size+m.Size, max(g.Work, m.Wall)
+			g.From = j.records.Own(i).Checkpoints.OriginBefore(m.Epoch)
 		} else if !j.state[i].IsFinal() && !mutant.Active(mutant.HalfEpochSaved) {
 			complete = false
 		}
 	})
-	return tasks, work, complete && tasks > 0
+	return g, complete && g.Tasks > 0
 }
 
 // EndsSaved reports whether an attempt has ended with the exit code that says that its

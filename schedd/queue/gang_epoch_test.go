@@ -124,6 +124,7 @@ func (d *epochTest) save(a roost.AttemptID) error {
 	d.Helper()
 	r := d.queue.jobs[d.id.Seq].records.Own(a.Task.Index)
 	m := eventlog.CheckpointImage{Sequence: 1, SelfCheckpoint: true, Time: d.now.UnixNano(), Attempt: a.Attempt,
+		Size:     1 << 20,
 		CPUUsage: eventlog.CPUUsage{Wall: int64(time.Minute)}}
 	if s := r.Checkpoints; s != nil {
 		m.Sequence, m.Wall = s.LastSequence+1, s.OriginUsage.Wall+int64(time.Minute)
@@ -206,6 +207,56 @@ func TestGangEpochs(t *testing.T) {
 	}
 	if d.sync(); len(d.disk) != 0 {
 		t.Errorf("when it has completed, there is left %v", d.disk)
+	}
+}
+
+// TestGangEpochStatus checks what the status of a job says of committed, half and failed
+// epochs.
+func TestGangEpochStatus(t *testing.T) {
+	d := newEpochTest(t, 2)
+	expect := func(want ...GangEpochStatus) {
+		t.Helper()
+		s, _ := d.queue.Status(d.id.Seq)
+		if fmt.Sprintf("%+v", s.Epochs) != fmt.Sprintf("%+v", want) {
+			t.Errorf("the status is\n%+v, want\n%+v", s.Epochs, want)
+		}
+	}
+	expect()
+	attempts, _ := d.startGang()
+	expect(GangEpochStatus{Live: 3, Open: 3})
+	for n, a := range attempts {
+		if err := d.save(a); err != nil {
+			t.Fatal(err)
+		}
+		d.endOne(a, savedExit)
+		if n == 1 {
+			expect(GangEpochStatus{GangEpoch: eventlog.GangEpoch{}, Live: 1, Open: 3, Staged: 2})
+		}
+	}
+	first := eventlog.GangEpoch{Saved: 1, Last: 1, Time: d.now.UnixNano(), Size: 3 << 20, Tasks: 3,
+		Work: int64(time.Minute)}
+	expect(GangEpochStatus{GangEpoch: first, Open: 3})
+	d.now = d.now.Add(time.Minute)
+	for attempts, _ = d.startGang(); attempts[0].Task.Index != 0; attempts, _ = d.startGang() {
+	}
+	for _, a := range attempts {
+		if err := d.save(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := eventlog.GangEpoch{Saved: 2, Last: 2, Time: d.now.UnixNano(), Size: 3 << 20, Tasks: 3,
+		Work: int64(2 * time.Minute), From: 1}
+	if s, _ := d.queue.TaskStatus(d.id.Task(2)); len(s.Epochs) != 1 || s.Epochs[0].GangEpoch != second ||
+		s.Epochs[0].Origin != 1 {
+		t.Errorf("of one task the status is %+v, want %+v", s.Epochs, second)
+	}
+	if s, _ := d.queue.TaskStatus(d.id.Task(5)); len(s.Epochs) > 1 || len(s.Epochs) == 1 && s.Epochs[0].Last != 0 {
+		t.Errorf("of a task of the other gang the status is %+v", s.Epochs)
+	}
+	d.lose(attempts[1])
+	s, _ := d.queue.TaskStatus(d.id.Task(0))
+	if second.Failed = true; len(s.Epochs) != 1 || s.Epochs[0].GangEpoch != second || s.Epochs[0].Live != 2 {
+		t.Errorf("after a loss the status is %+v, want %+v", s.Epochs, second)
 	}
 }
 

@@ -57,6 +57,47 @@ type JobStatus struct {
 	Alloc         *AllocStatus   // of an alloc set, or of one alloc
 	Inside        *InsideStatus  // nil: its tasks run on machines
 	Flow          *FlowStatus    // nil: it is no flow
+	// of gangs that are saved together, the first maxGangEpochs; of one task its gang
+	Epochs []GangEpochStatus
+}
+
+// GangEpochStatus is what is told of the saved work of a gang.
+type GangEpochStatus struct {
+	eventlog.GangEpoch
+	Origin uint64 // the epoch that the present attempts went on from; 0: from nothing, or none
+	Live   int    // tasks with a present attempt
+	Open   int    // tasks that are not final
+	Staged int    // of these, how many have their files home for the next one
+}
+
+// maxGangEpochs bounds of how many gangs of one job this is told at once.
+const maxGangEpochs = 16
+
+// gangEpochs tells of the saved work of the gangs of a job, or of one of them.
+func gangEpochs(j *job, first, last int) (list []GangEpochStatus) {
+	if !savesTogether(j) {
+		return nil
+	}
+	for n := first; n <= last && len(list) < maxGangEpochs; n++ {
+		s := GangEpochStatus{GangEpoch: eventlog.GangEpoch{Gang: n}}
+		if g := j.gangs.epochs[n]; g != nil {
+			s.GangEpoch = *g
+		}
+		eachOfGang(j, n, func(i int) {
+			s.Open += int(boolToInt(!j.state[i].IsFinal()))
+			s.Staged += int(boolToInt(!j.state[i].IsFinal() && stagedImage(j, i) != nil))
+			if r := j.records.Own(i); r != nil && r.Live {
+				if s.Live++; r.Checkpoints != nil {
+					s.Origin = r.Checkpoints.OriginEpoch
+				}
+			}
+		})
+		s.Failed = s.Failed && s.Live > 0 // else the next attempts may save one
+		if s.Last > 0 || s.Live > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.
@@ -118,6 +159,7 @@ func (q statusView) status(j *job) JobStatus {
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
 	s.RunNow, s.Service, s.Flow = j.runNowStatus(), serviceTasks{j}.status(), q.flowStatus(j)
 	q.addAllocs(&s, j, -1)
+	s.Epochs = gangEpochs(j, 0, len(j.gangs.idleTasks)-1)
 	if j.spec.MPIGang && j.spec.GangSize == len(j.state) {
 		q.mpiJobStatus(j, &s)
 		return s
@@ -240,6 +282,7 @@ func (q statusView) taskStatus(j *job, s JobStatus, i int) JobStatus {
 	s.Locked = one.State == roost.Held && j.isLocked(i)
 	s.Resources, s.Request, s.Placements = c.request.Resources, c.request.ID, nil
 	q.addAllocs(&s, j, i)
+	s.Epochs = gangEpochs(j, gangOf(j, i), gangOf(j, i))
 	return s
 }
 

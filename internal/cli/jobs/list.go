@@ -139,8 +139,9 @@ func jobNote(s *scheddapi.JobStatus) string {
 			return document.PrintableText(lost + ": " + cmp.Or(s.GetBrief(), why))
 		}
 		if s.GetNode() != "" && s.GetBrief() == "" { // it has one when its node is silent
-			return "on " + s.GetNode()
+			return strings.TrimSuffix("on "+s.GetNode()+", "+document.EpochNote(s), ", ")
 		}
+		return document.PrintableText(cmp.Or(s.GetBrief(), s.GetReason(), document.EpochNote(s)))
 	case "failed":
 		if text := document.EndText(s.GetExit()); text != "" {
 			return text

@@ -69,6 +69,7 @@ func showRecord(c *frame.Invocation, s *scheddapi.JobStatus, t *document.Checkpo
 	if n := s.GetCheckpoints(); n > 0 {
 		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.AgoText(s.GetCheckpointed())))
 	}
+	showEpochs(c, s, row)
 	row("work", t.Summary())
 	if s.GetReason() != document.EndText(s.GetExit()) && !saysHealth(s) {
 		row("reason", document.PrintableText(s.GetReason()))
@@ -97,6 +98,18 @@ func showSettings(s *scheddapi.JobStatus, row func(head, text string)) {
 	}
 	if logs := document.ServiceLogsOf(s.GetAd()); logs != nil {
 		row("logs", logs.Text())
+	}
+}
+
+// showEpochs says what is saved of gangs whose tasks save their state together.
+func showEpochs(c *frame.Invocation, s *scheddapi.JobStatus, row func(head, text string)) {
+	for _, g := range s.GetEpochs() {
+		epoch := document.GangEpochOf(g)
+		text := epoch.Text(c.AgoText(g.GetTime()))
+		if len(s.GetEpochs()) > 1 {
+			text = fmt.Sprintf("of gang %d: %s", g.GetGang(), text)
+		}
+		row("saved", text)
 	}
 }
 

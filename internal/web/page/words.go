@@ -24,6 +24,9 @@ func functions(zone *time.Location) template.FuncMap {
 		"current": currentPage, "state": stateMark,
 		"time": func(at string) template.HTML { return timeElement(at, "", zone) },
 		"ago":  func(at string) template.HTML { return timeElement(at, agoForm, zone) },
+		"epoch": func(g document.GangEpoch) template.HTML { // which is of numbers and words of ours alone
+			return template.HTML(g.Text(string(timeElement(g.Committed, agoForm, zone))))
+		},
 		"jobrows": func(jobs []document.Job, shown []view.LayoutColumn) template.HTML {
 			return jobRows(jobs, shown, zone)
 		},

@@ -203,7 +203,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51, 0}
 }
 
 // Refusal is the error if its kind is ambiguous and PBS has a number for it.
@@ -268,7 +268,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type Resources struct {
@@ -3237,9 +3237,12 @@ type JobStatus struct {
 	Flow       *FlowProgress   `protobuf:"bytes,100,opt,name=flow,proto3" json:"flow,omitempty"`                               // of a flow
 	// with QueryRequest.columns: what differs between the tasks, for whom all of ad is
 	// shown; absent if the values are too long for a message
-	Columns       []*Column     `protobuf:"bytes,110,rep,name=columns,proto3" json:"columns,omitempty"`
-	Steps         []*StepRecord `protobuf:"bytes,101,rep,name=steps,proto3" json:"steps,omitempty"`                          // of the present attempt, as last reported; those of an ended one are in exit
-	RequestId     uint64        `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
+	Columns []*Column     `protobuf:"bytes,110,rep,name=columns,proto3" json:"columns,omitempty"`
+	Steps   []*StepRecord `protobuf:"bytes,101,rep,name=steps,proto3" json:"steps,omitempty"` // of the present attempt, as last reported; those of an ended one are in exit
+	// of a job whose gangs save their state together: of the first 16 gangs that run or have
+	// saved something; of a task that of its gang
+	Epochs        []*GangEpoch `protobuf:"bytes,102,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	RequestId     uint64       `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3666,11 +3669,159 @@ func (x *JobStatus) GetSteps() []*StepRecord {
 	return nil
 }
 
+func (x *JobStatus) GetEpochs() []*GangEpoch {
+	if x != nil {
+		return x.Epochs
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
 	}
 	return 0
+}
+
+// GangEpoch is the saved work of a gang whose tasks save their state together.
+type GangEpoch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gang          uint32                 `protobuf:"varint,1,opt,name=gang,proto3" json:"gang,omitempty"`      // its number in the job, from 0
+	Saved         uint64                 `protobuf:"varint,2,opt,name=saved,proto3" json:"saved,omitempty"`    // the epoch that its next attempts go on from; 0: they begin from nothing
+	Last          uint64                 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`      // the last one that was committed; 0: none was. The next five fields describe it
+	Time          int64                  `protobuf:"varint,4,opt,name=time,proto3" json:"time,omitempty"`      // when, unix nanoseconds
+	Size          int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`      // of its images together, bytes; 0: not known
+	Tasks         uint32                 `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"`    // that have an image of it; 0: not known
+	Work          int64                  `protobuf:"varint,7,opt,name=work,proto3" json:"work,omitempty"`      // that the image of one task holds at most, nanoseconds
+	From          uint64                 `protobuf:"varint,8,opt,name=from,proto3" json:"from,omitempty"`      // the epoch that the attempts which saved it went on from; 0: from nothing
+	Origin        uint64                 `protobuf:"varint,9,opt,name=origin,proto3" json:"origin,omitempty"`  // the epoch that the present attempts went on from; 0: from nothing
+	Live          uint32                 `protobuf:"varint,10,opt,name=live,proto3" json:"live,omitempty"`     // tasks with a present attempt
+	Open          uint32                 `protobuf:"varint,11,opt,name=open,proto3" json:"open,omitempty"`     // tasks that are not final
+	Staged        uint32                 `protobuf:"varint,13,opt,name=staged,proto3" json:"staged,omitempty"` // of these, how many have their files home for the next epoch
+	Failed        bool                   `protobuf:"varint,12,opt,name=failed,proto3" json:"failed,omitempty"` // one of the present attempts has ended without files: there is no epoch of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GangEpoch) Reset() {
+	*x = GangEpoch{}
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GangEpoch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GangEpoch) ProtoMessage() {}
+
+func (x *GangEpoch) ProtoReflect() protoreflect.Message {
+	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GangEpoch.ProtoReflect.Descriptor instead.
+func (*GangEpoch) Descriptor() ([]byte, []int) {
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *GangEpoch) GetGang() uint32 {
+	if x != nil {
+		return x.Gang
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetSaved() uint64 {
+	if x != nil {
+		return x.Saved
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetWork() int64 {
+	if x != nil {
+		return x.Work
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetOrigin() uint64 {
+	if x != nil {
+		return x.Origin
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetLive() uint32 {
+	if x != nil {
+		return x.Live
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetOpen() uint32 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetStaged() uint32 {
+	if x != nil {
+		return x.Staged
+	}
+	return 0
+}
+
+func (x *GangEpoch) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
 }
 
 // AllocStatus is what is inside an alloc set, or inside one alloc of it.
@@ -3688,7 +3839,7 @@ type AllocStatus struct {
 
 func (x *AllocStatus) Reset() {
 	*x = AllocStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3851,7 @@ func (x *AllocStatus) String() string {
 func (*AllocStatus) ProtoMessage() {}
 
 func (x *AllocStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[39]
+	mi := &file_scheddapi_schedd_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3864,7 @@ func (x *AllocStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocStatus.ProtoReflect.Descriptor instead.
 func (*AllocStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{39}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AllocStatus) GetOpen() uint32 {
@@ -3770,7 +3921,7 @@ type InsideAlloc struct {
 
 func (x *InsideAlloc) Reset() {
 	*x = InsideAlloc{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3933,7 @@ func (x *InsideAlloc) String() string {
 func (*InsideAlloc) ProtoMessage() {}
 
 func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[40]
+	mi := &file_scheddapi_schedd_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3946,7 @@ func (x *InsideAlloc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsideAlloc.ProtoReflect.Descriptor instead.
 func (*InsideAlloc) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{40}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InsideAlloc) GetSet() string {
@@ -3844,7 +3995,7 @@ type ServiceHealth struct {
 
 func (x *ServiceHealth) Reset() {
 	*x = ServiceHealth{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3856,7 +4007,7 @@ func (x *ServiceHealth) String() string {
 func (*ServiceHealth) ProtoMessage() {}
 
 func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[41]
+	mi := &file_scheddapi_schedd_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3869,7 +4020,7 @@ func (x *ServiceHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceHealth.ProtoReflect.Descriptor instead.
 func (*ServiceHealth) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{41}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServiceHealth) GetWanted() uint32 {
@@ -3986,7 +4137,7 @@ type SizeStatus struct {
 
 func (x *SizeStatus) Reset() {
 	*x = SizeStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4149,7 @@ func (x *SizeStatus) String() string {
 func (*SizeStatus) ProtoMessage() {}
 
 func (x *SizeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[42]
+	mi := &file_scheddapi_schedd_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4162,7 @@ func (x *SizeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SizeStatus.ProtoReflect.Descriptor instead.
 func (*SizeStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{42}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SizeStatus) GetMinCpus() float64 {
@@ -4137,7 +4288,7 @@ type AutoscaleStatus struct {
 
 func (x *AutoscaleStatus) Reset() {
 	*x = AutoscaleStatus{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4149,7 +4300,7 @@ func (x *AutoscaleStatus) String() string {
 func (*AutoscaleStatus) ProtoMessage() {}
 
 func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[43]
+	mi := &file_scheddapi_schedd_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4162,7 +4313,7 @@ func (x *AutoscaleStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoscaleStatus.ProtoReflect.Descriptor instead.
 func (*AutoscaleStatus) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{43}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AutoscaleStatus) GetMin() uint32 {
@@ -4289,7 +4440,7 @@ type ScaleChange struct {
 
 func (x *ScaleChange) Reset() {
 	*x = ScaleChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4301,7 +4452,7 @@ func (x *ScaleChange) String() string {
 func (*ScaleChange) ProtoMessage() {}
 
 func (x *ScaleChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[44]
+	mi := &file_scheddapi_schedd_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4314,7 +4465,7 @@ func (x *ScaleChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScaleChange.ProtoReflect.Descriptor instead.
 func (*ScaleChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{44}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ScaleChange) GetAt() int64 {
@@ -4352,7 +4503,7 @@ type ScalePoint struct {
 
 func (x *ScalePoint) Reset() {
 	*x = ScalePoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4364,7 +4515,7 @@ func (x *ScalePoint) String() string {
 func (*ScalePoint) ProtoMessage() {}
 
 func (x *ScalePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[45]
+	mi := &file_scheddapi_schedd_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4377,7 +4528,7 @@ func (x *ScalePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalePoint.ProtoReflect.Descriptor instead.
 func (*ScalePoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{45}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ScalePoint) GetAt() int64 {
@@ -4436,7 +4587,7 @@ type CheckResult struct {
 
 func (x *CheckResult) Reset() {
 	*x = CheckResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4448,7 +4599,7 @@ func (x *CheckResult) String() string {
 func (*CheckResult) ProtoMessage() {}
 
 func (x *CheckResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[46]
+	mi := &file_scheddapi_schedd_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4461,7 +4612,7 @@ func (x *CheckResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResult.ProtoReflect.Descriptor instead.
 func (*CheckResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{46}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CheckResult) GetName() string {
@@ -4557,7 +4708,7 @@ type FileTransfer struct {
 
 func (x *FileTransfer) Reset() {
 	*x = FileTransfer{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4720,7 @@ func (x *FileTransfer) String() string {
 func (*FileTransfer) ProtoMessage() {}
 
 func (x *FileTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[47]
+	mi := &file_scheddapi_schedd_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4733,7 @@ func (x *FileTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileTransfer.ProtoReflect.Descriptor instead.
 func (*FileTransfer) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{47}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FileTransfer) GetKind() string {
@@ -4634,7 +4785,7 @@ type RunNow struct {
 
 func (x *RunNow) Reset() {
 	*x = RunNow{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +4797,7 @@ func (x *RunNow) String() string {
 func (*RunNow) ProtoMessage() {}
 
 func (x *RunNow) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[48]
+	mi := &file_scheddapi_schedd_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4810,7 @@ func (x *RunNow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
 func (*RunNow) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{48}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RunNow) GetBy() string {
@@ -4710,7 +4861,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4722,7 +4873,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[49]
+	mi := &file_scheddapi_schedd_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4735,7 +4886,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{49}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Chunk) GetNode() string {
@@ -4794,7 +4945,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4957,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[50]
+	mi := &file_scheddapi_schedd_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +4970,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{50}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -4959,7 +5110,7 @@ type FlowOrder struct {
 
 func (x *FlowOrder) Reset() {
 	*x = FlowOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4971,7 +5122,7 @@ func (x *FlowOrder) String() string {
 func (*FlowOrder) ProtoMessage() {}
 
 func (x *FlowOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[51]
+	mi := &file_scheddapi_schedd_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4984,7 +5135,7 @@ func (x *FlowOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowOrder.ProtoReflect.Descriptor instead.
 func (*FlowOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{51}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FlowOrder) GetCommand() string {
@@ -5016,7 +5167,7 @@ type FlowLimits struct {
 
 func (x *FlowLimits) Reset() {
 	*x = FlowLimits{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5028,7 +5179,7 @@ func (x *FlowLimits) String() string {
 func (*FlowLimits) ProtoMessage() {}
 
 func (x *FlowLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[52]
+	mi := &file_scheddapi_schedd_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5041,7 +5192,7 @@ func (x *FlowLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowLimits.ProtoReflect.Descriptor instead.
 func (*FlowLimits) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{52}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FlowLimits) GetJobs() uint32 {
@@ -5097,7 +5248,7 @@ type FlowProgress struct {
 
 func (x *FlowProgress) Reset() {
 	*x = FlowProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +5260,7 @@ func (x *FlowProgress) String() string {
 func (*FlowProgress) ProtoMessage() {}
 
 func (x *FlowProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[53]
+	mi := &file_scheddapi_schedd_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5122,7 +5273,7 @@ func (x *FlowProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowProgress.ProtoReflect.Descriptor instead.
 func (*FlowProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{53}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FlowProgress) GetPhase() string {
@@ -5193,7 +5344,7 @@ type FlowFailure struct {
 
 func (x *FlowFailure) Reset() {
 	*x = FlowFailure{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5356,7 @@ func (x *FlowFailure) String() string {
 func (*FlowFailure) ProtoMessage() {}
 
 func (x *FlowFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[54]
+	mi := &file_scheddapi_schedd_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5369,7 @@ func (x *FlowFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowFailure.ProtoReflect.Descriptor instead.
 func (*FlowFailure) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{54}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FlowFailure) GetNode() string {
@@ -5253,7 +5404,7 @@ type FlowNodesRequest struct {
 
 func (x *FlowNodesRequest) Reset() {
 	*x = FlowNodesRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5265,7 +5416,7 @@ func (x *FlowNodesRequest) String() string {
 func (*FlowNodesRequest) ProtoMessage() {}
 
 func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[55]
+	mi := &file_scheddapi_schedd_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5278,7 +5429,7 @@ func (x *FlowNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodesRequest.ProtoReflect.Descriptor instead.
 func (*FlowNodesRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{55}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FlowNodesRequest) GetId() string {
@@ -5312,7 +5463,7 @@ type FlowNodes struct {
 
 func (x *FlowNodes) Reset() {
 	*x = FlowNodes{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5324,7 +5475,7 @@ func (x *FlowNodes) String() string {
 func (*FlowNodes) ProtoMessage() {}
 
 func (x *FlowNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[56]
+	mi := &file_scheddapi_schedd_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5488,7 @@ func (x *FlowNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNodes.ProtoReflect.Descriptor instead.
 func (*FlowNodes) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{56}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FlowNodes) GetNodes() []*FlowNode {
@@ -5363,7 +5514,7 @@ type FlowNode struct {
 
 func (x *FlowNode) Reset() {
 	*x = FlowNode{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5375,7 +5526,7 @@ func (x *FlowNode) String() string {
 func (*FlowNode) ProtoMessage() {}
 
 func (x *FlowNode) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[57]
+	mi := &file_scheddapi_schedd_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5388,7 +5539,7 @@ func (x *FlowNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowNode.ProtoReflect.Descriptor instead.
 func (*FlowNode) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{57}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FlowNode) GetName() string {
@@ -5459,7 +5610,7 @@ type NodeRelease struct {
 
 func (x *NodeRelease) Reset() {
 	*x = NodeRelease{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5622,7 @@ func (x *NodeRelease) String() string {
 func (*NodeRelease) ProtoMessage() {}
 
 func (x *NodeRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[58]
+	mi := &file_scheddapi_schedd_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5635,7 @@ func (x *NodeRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
 func (*NodeRelease) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{58}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *NodeRelease) GetNodes() []string {
@@ -5523,7 +5674,7 @@ type UpdateOrder struct {
 
 func (x *UpdateOrder) Reset() {
 	*x = UpdateOrder{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5535,7 +5686,7 @@ func (x *UpdateOrder) String() string {
 func (*UpdateOrder) ProtoMessage() {}
 
 func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[59]
+	mi := &file_scheddapi_schedd_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5548,7 +5699,7 @@ func (x *UpdateOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateOrder.ProtoReflect.Descriptor instead.
 func (*UpdateOrder) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{59}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UpdateOrder) GetAd() string {
@@ -5613,7 +5764,7 @@ type UpdateProgress struct {
 
 func (x *UpdateProgress) Reset() {
 	*x = UpdateProgress{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +5776,7 @@ func (x *UpdateProgress) String() string {
 func (*UpdateProgress) ProtoMessage() {}
 
 func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[60]
+	mi := &file_scheddapi_schedd_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5789,7 @@ func (x *UpdateProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgress.ProtoReflect.Descriptor instead.
 func (*UpdateProgress) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{60}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UpdateProgress) GetState() string {
@@ -5734,7 +5885,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5746,7 +5897,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[61]
+	mi := &file_scheddapi_schedd_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5759,7 +5910,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{61}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -5806,7 +5957,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5818,7 +5969,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[62]
+	mi := &file_scheddapi_schedd_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5831,7 +5982,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -5851,7 +6002,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5863,7 +6014,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[63]
+	mi := &file_scheddapi_schedd_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5876,7 +6027,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -5905,7 +6056,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5917,7 +6068,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[64]
+	mi := &file_scheddapi_schedd_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5930,7 +6081,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{64}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -5966,7 +6117,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5978,7 +6129,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[65]
+	mi := &file_scheddapi_schedd_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5991,7 +6142,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{65}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -6085,7 +6236,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6097,7 +6248,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[66]
+	mi := &file_scheddapi_schedd_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6110,7 +6261,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{66}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -6164,7 +6315,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6176,7 +6327,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[67]
+	mi := &file_scheddapi_schedd_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6189,7 +6340,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{67}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -6211,7 +6362,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6223,7 +6374,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[68]
+	mi := &file_scheddapi_schedd_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6236,7 +6387,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{68}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -6291,7 +6442,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6303,7 +6454,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[69]
+	mi := &file_scheddapi_schedd_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,7 +6467,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -6433,7 +6584,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6445,7 +6596,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[70]
+	mi := &file_scheddapi_schedd_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6458,7 +6609,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -6488,7 +6639,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6500,7 +6651,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[71]
+	mi := &file_scheddapi_schedd_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6513,7 +6664,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{71}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -6611,7 +6762,7 @@ type CheckpointImage struct {
 
 func (x *CheckpointImage) Reset() {
 	*x = CheckpointImage{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6623,7 +6774,7 @@ func (x *CheckpointImage) String() string {
 func (*CheckpointImage) ProtoMessage() {}
 
 func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[72]
+	mi := &file_scheddapi_schedd_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6636,7 +6787,7 @@ func (x *CheckpointImage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointImage.ProtoReflect.Descriptor instead.
 func (*CheckpointImage) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{72}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CheckpointImage) GetSequence() uint64 {
@@ -6708,7 +6859,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6720,7 +6871,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[73]
+	mi := &file_scheddapi_schedd_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6733,7 +6884,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{73}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -6785,7 +6936,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6797,7 +6948,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[74]
+	mi := &file_scheddapi_schedd_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6810,7 +6961,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{74}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *HealthReply) GetName() string {
@@ -6967,7 +7118,7 @@ type WaitSummary struct {
 
 func (x *WaitSummary) Reset() {
 	*x = WaitSummary{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6979,7 +7130,7 @@ func (x *WaitSummary) String() string {
 func (*WaitSummary) ProtoMessage() {}
 
 func (x *WaitSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[75]
+	mi := &file_scheddapi_schedd_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6992,7 +7143,7 @@ func (x *WaitSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSummary.ProtoReflect.Descriptor instead.
 func (*WaitSummary) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{75}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *WaitSummary) GetWaiting() []*WaitReasonCount {
@@ -7042,7 +7193,7 @@ type StartErrors struct {
 
 func (x *StartErrors) Reset() {
 	*x = StartErrors{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7054,7 +7205,7 @@ func (x *StartErrors) String() string {
 func (*StartErrors) ProtoMessage() {}
 
 func (x *StartErrors) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[76]
+	mi := &file_scheddapi_schedd_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7067,7 +7218,7 @@ func (x *StartErrors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartErrors.ProtoReflect.Descriptor instead.
 func (*StartErrors) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{76}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StartErrors) GetCertainty() string {
@@ -7102,7 +7253,7 @@ type WaitReasonCount struct {
 
 func (x *WaitReasonCount) Reset() {
 	*x = WaitReasonCount{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7114,7 +7265,7 @@ func (x *WaitReasonCount) String() string {
 func (*WaitReasonCount) ProtoMessage() {}
 
 func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[77]
+	mi := &file_scheddapi_schedd_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7127,7 +7278,7 @@ func (x *WaitReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitReasonCount.ProtoReflect.Descriptor instead.
 func (*WaitReasonCount) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{77}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *WaitReasonCount) GetReason() string {
@@ -7156,7 +7307,7 @@ type OldestWait struct {
 
 func (x *OldestWait) Reset() {
 	*x = OldestWait{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7168,7 +7319,7 @@ func (x *OldestWait) String() string {
 func (*OldestWait) ProtoMessage() {}
 
 func (x *OldestWait) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[78]
+	mi := &file_scheddapi_schedd_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7181,7 +7332,7 @@ func (x *OldestWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OldestWait.ProtoReflect.Descriptor instead.
 func (*OldestWait) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{78}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *OldestWait) GetBand() string {
@@ -7217,7 +7368,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7229,7 +7380,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[79]
+	mi := &file_scheddapi_schedd_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7242,7 +7393,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{79}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AdQuery) GetType() string {
@@ -7282,7 +7433,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7294,7 +7445,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[80]
+	mi := &file_scheddapi_schedd_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7307,7 +7458,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{80}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AdText) GetAd() string {
@@ -7343,7 +7494,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7355,7 +7506,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[81]
+	mi := &file_scheddapi_schedd_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7368,7 +7519,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{81}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -7466,7 +7617,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7478,7 +7629,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[82]
+	mi := &file_scheddapi_schedd_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7491,7 +7642,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{82}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -7510,7 +7661,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7522,7 +7673,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[83]
+	mi := &file_scheddapi_schedd_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7535,7 +7686,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{83}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -7555,7 +7706,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7567,7 +7718,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[84]
+	mi := &file_scheddapi_schedd_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7580,7 +7731,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{84}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -7610,7 +7761,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7622,7 +7773,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[85]
+	mi := &file_scheddapi_schedd_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7635,7 +7786,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7680,7 +7831,7 @@ type PortGiven struct {
 
 func (x *PortGiven) Reset() {
 	*x = PortGiven{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7692,7 +7843,7 @@ func (x *PortGiven) String() string {
 func (*PortGiven) ProtoMessage() {}
 
 func (x *PortGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[86]
+	mi := &file_scheddapi_schedd_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7705,7 +7856,7 @@ func (x *PortGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortGiven.ProtoReflect.Descriptor instead.
 func (*PortGiven) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PortGiven) GetName() string {
@@ -7767,7 +7918,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7779,7 +7930,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[87]
+	mi := &file_scheddapi_schedd_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7792,7 +7943,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{87}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7900,7 +8051,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7912,7 +8063,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[88]
+	mi := &file_scheddapi_schedd_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7925,7 +8076,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{88}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7988,7 +8139,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8000,7 +8151,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[89]
+	mi := &file_scheddapi_schedd_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8013,7 +8164,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{89}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -8100,7 +8251,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8112,7 +8263,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[90]
+	mi := &file_scheddapi_schedd_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8125,7 +8276,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{90}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -8219,7 +8370,7 @@ type AccountingQuery struct {
 
 func (x *AccountingQuery) Reset() {
 	*x = AccountingQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8231,7 +8382,7 @@ func (x *AccountingQuery) String() string {
 func (*AccountingQuery) ProtoMessage() {}
 
 func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[91]
+	mi := &file_scheddapi_schedd_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8244,7 +8395,7 @@ func (x *AccountingQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingQuery.ProtoReflect.Descriptor instead.
 func (*AccountingQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{91}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AccountingQuery) GetQuery() []byte {
@@ -8278,7 +8429,7 @@ type AccountingPiece struct {
 
 func (x *AccountingPiece) Reset() {
 	*x = AccountingPiece{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8290,7 +8441,7 @@ func (x *AccountingPiece) String() string {
 func (*AccountingPiece) ProtoMessage() {}
 
 func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[92]
+	mi := &file_scheddapi_schedd_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8303,7 +8454,7 @@ func (x *AccountingPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingPiece.ProtoReflect.Descriptor instead.
 func (*AccountingPiece) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{92}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *AccountingPiece) GetLines() []byte {
@@ -8325,7 +8476,7 @@ type AccountingChange struct {
 
 func (x *AccountingChange) Reset() {
 	*x = AccountingChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8337,7 +8488,7 @@ func (x *AccountingChange) String() string {
 func (*AccountingChange) ProtoMessage() {}
 
 func (x *AccountingChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[93]
+	mi := &file_scheddapi_schedd_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8350,7 +8501,7 @@ func (x *AccountingChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingChange.ProtoReflect.Descriptor instead.
 func (*AccountingChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{93}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *AccountingChange) GetChange() []byte {
@@ -8383,7 +8534,7 @@ type AccountingResult struct {
 
 func (x *AccountingResult) Reset() {
 	*x = AccountingResult{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8395,7 +8546,7 @@ func (x *AccountingResult) String() string {
 func (*AccountingResult) ProtoMessage() {}
 
 func (x *AccountingResult) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[94]
+	mi := &file_scheddapi_schedd_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8408,7 +8559,7 @@ func (x *AccountingResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountingResult.ProtoReflect.Descriptor instead.
 func (*AccountingResult) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{94}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *AccountingResult) GetDocument() []byte {
@@ -8431,7 +8582,7 @@ type NamesQuery struct {
 
 func (x *NamesQuery) Reset() {
 	*x = NamesQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8443,7 +8594,7 @@ func (x *NamesQuery) String() string {
 func (*NamesQuery) ProtoMessage() {}
 
 func (x *NamesQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[95]
+	mi := &file_scheddapi_schedd_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8456,7 +8607,7 @@ func (x *NamesQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesQuery.ProtoReflect.Descriptor instead.
 func (*NamesQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{95}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *NamesQuery) GetOwner() string {
@@ -8502,7 +8653,7 @@ type NamesUpdate struct {
 
 func (x *NamesUpdate) Reset() {
 	*x = NamesUpdate{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8514,7 +8665,7 @@ func (x *NamesUpdate) String() string {
 func (*NamesUpdate) ProtoMessage() {}
 
 func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[96]
+	mi := &file_scheddapi_schedd_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8527,7 +8678,7 @@ func (x *NamesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesUpdate.ProtoReflect.Descriptor instead.
 func (*NamesUpdate) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{96}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *NamesUpdate) GetVersion() uint64 {
@@ -8577,7 +8728,7 @@ type EndpointKey struct {
 
 func (x *EndpointKey) Reset() {
 	*x = EndpointKey{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8589,7 +8740,7 @@ func (x *EndpointKey) String() string {
 func (*EndpointKey) ProtoMessage() {}
 
 func (x *EndpointKey) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[97]
+	mi := &file_scheddapi_schedd_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8602,7 +8753,7 @@ func (x *EndpointKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointKey.ProtoReflect.Descriptor instead.
 func (*EndpointKey) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{97}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *EndpointKey) GetOwner() string {
@@ -8650,7 +8801,7 @@ type ServiceEndpoint struct {
 
 func (x *ServiceEndpoint) Reset() {
 	*x = ServiceEndpoint{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8662,7 +8813,7 @@ func (x *ServiceEndpoint) String() string {
 func (*ServiceEndpoint) ProtoMessage() {}
 
 func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[98]
+	mi := &file_scheddapi_schedd_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8675,7 +8826,7 @@ func (x *ServiceEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceEndpoint.ProtoReflect.Descriptor instead.
 func (*ServiceEndpoint) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{98}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ServiceEndpoint) GetKey() *EndpointKey {
@@ -8751,7 +8902,7 @@ type EndpointPort struct {
 
 func (x *EndpointPort) Reset() {
 	*x = EndpointPort{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8763,7 +8914,7 @@ func (x *EndpointPort) String() string {
 func (*EndpointPort) ProtoMessage() {}
 
 func (x *EndpointPort) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[99]
+	mi := &file_scheddapi_schedd_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8776,7 +8927,7 @@ func (x *EndpointPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointPort.ProtoReflect.Descriptor instead.
 func (*EndpointPort) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{99}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *EndpointPort) GetName() string {
@@ -8805,7 +8956,7 @@ type BlobRequest struct {
 
 func (x *BlobRequest) Reset() {
 	*x = BlobRequest{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8817,7 +8968,7 @@ func (x *BlobRequest) String() string {
 func (*BlobRequest) ProtoMessage() {}
 
 func (x *BlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[100]
+	mi := &file_scheddapi_schedd_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8830,7 +8981,7 @@ func (x *BlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobRequest.ProtoReflect.Descriptor instead.
 func (*BlobRequest) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{100}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *BlobRequest) GetDigest() string {
@@ -8868,7 +9019,7 @@ type BlobPart struct {
 
 func (x *BlobPart) Reset() {
 	*x = BlobPart{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8880,7 +9031,7 @@ func (x *BlobPart) String() string {
 func (*BlobPart) ProtoMessage() {}
 
 func (x *BlobPart) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[101]
+	mi := &file_scheddapi_schedd_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8893,7 +9044,7 @@ func (x *BlobPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobPart.ProtoReflect.Descriptor instead.
 func (*BlobPart) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{101}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *BlobPart) GetManifest() []byte {
@@ -8942,7 +9093,7 @@ type BlobMissing struct {
 
 func (x *BlobMissing) Reset() {
 	*x = BlobMissing{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8954,7 +9105,7 @@ func (x *BlobMissing) String() string {
 func (*BlobMissing) ProtoMessage() {}
 
 func (x *BlobMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[102]
+	mi := &file_scheddapi_schedd_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8967,7 +9118,7 @@ func (x *BlobMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobMissing.ProtoReflect.Descriptor instead.
 func (*BlobMissing) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{102}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *BlobMissing) GetChunks() []uint32 {
@@ -8993,7 +9144,7 @@ type BlobList struct {
 
 func (x *BlobList) Reset() {
 	*x = BlobList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9005,7 +9156,7 @@ func (x *BlobList) String() string {
 func (*BlobList) ProtoMessage() {}
 
 func (x *BlobList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[103]
+	mi := &file_scheddapi_schedd_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9018,7 +9169,7 @@ func (x *BlobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobList.ProtoReflect.Descriptor instead.
 func (*BlobList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{103}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *BlobList) GetBlobs() []*BlobEntry {
@@ -9039,7 +9190,7 @@ type BlobEntry struct {
 
 func (x *BlobEntry) Reset() {
 	*x = BlobEntry{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9051,7 +9202,7 @@ func (x *BlobEntry) String() string {
 func (*BlobEntry) ProtoMessage() {}
 
 func (x *BlobEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[104]
+	mi := &file_scheddapi_schedd_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9064,7 +9215,7 @@ func (x *BlobEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlobEntry.ProtoReflect.Descriptor instead.
 func (*BlobEntry) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{104}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *BlobEntry) GetDigest() string {
@@ -9106,7 +9257,7 @@ type PackageChange struct {
 
 func (x *PackageChange) Reset() {
 	*x = PackageChange{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9118,7 +9269,7 @@ func (x *PackageChange) String() string {
 func (*PackageChange) ProtoMessage() {}
 
 func (x *PackageChange) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[105]
+	mi := &file_scheddapi_schedd_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9131,7 +9282,7 @@ func (x *PackageChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageChange.ProtoReflect.Descriptor instead.
 func (*PackageChange) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{105}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *PackageChange) GetName() string {
@@ -9211,7 +9362,7 @@ type ImageSettings struct {
 
 func (x *ImageSettings) Reset() {
 	*x = ImageSettings{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9223,7 +9374,7 @@ func (x *ImageSettings) String() string {
 func (*ImageSettings) ProtoMessage() {}
 
 func (x *ImageSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[106]
+	mi := &file_scheddapi_schedd_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9236,7 +9387,7 @@ func (x *ImageSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageSettings.ProtoReflect.Descriptor instead.
 func (*ImageSettings) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{106}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ImageSettings) GetEnvironment() []string {
@@ -9286,7 +9437,7 @@ type PackageQuery struct {
 
 func (x *PackageQuery) Reset() {
 	*x = PackageQuery{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9298,7 +9449,7 @@ func (x *PackageQuery) String() string {
 func (*PackageQuery) ProtoMessage() {}
 
 func (x *PackageQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[107]
+	mi := &file_scheddapi_schedd_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9311,7 +9462,7 @@ func (x *PackageQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageQuery.ProtoReflect.Descriptor instead.
 func (*PackageQuery) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{107}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *PackageQuery) GetName() string {
@@ -9345,7 +9496,7 @@ type PackageList struct {
 
 func (x *PackageList) Reset() {
 	*x = PackageList{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9357,7 +9508,7 @@ func (x *PackageList) String() string {
 func (*PackageList) ProtoMessage() {}
 
 func (x *PackageList) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[108]
+	mi := &file_scheddapi_schedd_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9370,7 +9521,7 @@ func (x *PackageList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageList.ProtoReflect.Descriptor instead.
 func (*PackageList) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{108}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *PackageList) GetPackages() []*Package {
@@ -9405,7 +9556,7 @@ type Package struct {
 
 func (x *Package) Reset() {
 	*x = Package{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9417,7 +9568,7 @@ func (x *Package) String() string {
 func (*Package) ProtoMessage() {}
 
 func (x *Package) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[109]
+	mi := &file_scheddapi_schedd_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9430,7 +9581,7 @@ func (x *Package) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Package.ProtoReflect.Descriptor instead.
 func (*Package) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{109}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Package) GetName() string {
@@ -9504,7 +9655,7 @@ type PackageVersion struct {
 
 func (x *PackageVersion) Reset() {
 	*x = PackageVersion{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[110]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9516,7 +9667,7 @@ func (x *PackageVersion) String() string {
 func (*PackageVersion) ProtoMessage() {}
 
 func (x *PackageVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[110]
+	mi := &file_scheddapi_schedd_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9529,7 +9680,7 @@ func (x *PackageVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageVersion.ProtoReflect.Descriptor instead.
 func (*PackageVersion) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{110}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *PackageVersion) GetVersion() string {
@@ -9585,7 +9736,7 @@ type PackageLabel struct {
 
 func (x *PackageLabel) Reset() {
 	*x = PackageLabel{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[111]
+	mi := &file_scheddapi_schedd_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9597,7 +9748,7 @@ func (x *PackageLabel) String() string {
 func (*PackageLabel) ProtoMessage() {}
 
 func (x *PackageLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[111]
+	mi := &file_scheddapi_schedd_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9610,7 +9761,7 @@ func (x *PackageLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageLabel.ProtoReflect.Descriptor instead.
 func (*PackageLabel) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{111}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *PackageLabel) GetLabel() string {
@@ -9641,7 +9792,7 @@ type PackageMove struct {
 
 func (x *PackageMove) Reset() {
 	*x = PackageMove{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[112]
+	mi := &file_scheddapi_schedd_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9653,7 +9804,7 @@ func (x *PackageMove) String() string {
 func (*PackageMove) ProtoMessage() {}
 
 func (x *PackageMove) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[112]
+	mi := &file_scheddapi_schedd_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9666,7 +9817,7 @@ func (x *PackageMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackageMove.ProtoReflect.Descriptor instead.
 func (*PackageMove) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{112}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *PackageMove) GetLabel() string {
@@ -9718,7 +9869,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9730,7 +9881,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[118]
+	mi := &file_scheddapi_schedd_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9743,7 +9894,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{62, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{63, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -9799,7 +9950,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[119]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9811,7 +9962,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[119]
+	mi := &file_scheddapi_schedd_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9824,7 +9975,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -9864,7 +10015,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[120]
+	mi := &file_scheddapi_schedd_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9876,7 +10027,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[120]
+	mi := &file_scheddapi_schedd_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9889,7 +10040,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{69, 1}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{70, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -9961,7 +10112,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_scheddapi_schedd_proto_msgTypes[121]
+	mi := &file_scheddapi_schedd_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9973,7 +10124,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_scheddapi_schedd_proto_msgTypes[121]
+	mi := &file_scheddapi_schedd_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9986,7 +10137,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{85, 0}
+	return file_scheddapi_schedd_proto_rawDescGZIP(), []int{86, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -10279,7 +10430,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xfd\x0e\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xac\x0f\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -10339,12 +10490,28 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\x06inside\x18[ \x01(\v2\x17.roost.wire.InsideAllocR\x06inside\x12,\n" +
 	"\x04flow\x18d \x01(\v2\x18.roost.wire.FlowProgressR\x04flow\x12,\n" +
 	"\acolumns\x18n \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12,\n" +
-	"\x05steps\x18e \x03(\v2\x16.roost.wire.StepRecordR\x05steps\x12\x1d\n" +
+	"\x05steps\x18e \x03(\v2\x16.roost.wire.StepRecordR\x05steps\x12-\n" +
+	"\x06epochs\x18f \x03(\v2\x15.roost.wire.GangEpochR\x06epochs\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xad\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x9f\x02\n" +
+	"\tGangEpoch\x12\x12\n" +
+	"\x04gang\x18\x01 \x01(\rR\x04gang\x12\x14\n" +
+	"\x05saved\x18\x02 \x01(\x04R\x05saved\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\x04R\x04last\x12\x12\n" +
+	"\x04time\x18\x04 \x01(\x03R\x04time\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12\x14\n" +
+	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x12\n" +
+	"\x04work\x18\a \x01(\x03R\x04work\x12\x12\n" +
+	"\x04from\x18\b \x01(\x04R\x04from\x12\x16\n" +
+	"\x06origin\x18\t \x01(\x04R\x06origin\x12\x12\n" +
+	"\x04live\x18\n" +
+	" \x01(\rR\x04live\x12\x12\n" +
+	"\x04open\x18\v \x01(\rR\x04open\x12\x16\n" +
+	"\x06staged\x18\r \x01(\rR\x06staged\x12\x16\n" +
+	"\x06failed\x18\f \x01(\bR\x06failed\"\xad\x01\n" +
 	"\vAllocStatus\x12\x12\n" +
 	"\x04open\x18\x01 \x01(\rR\x04open\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12-\n" +
@@ -10993,7 +11160,7 @@ func file_scheddapi_schedd_proto_rawDescGZIP() []byte {
 }
 
 var file_scheddapi_schedd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 122)
+var file_scheddapi_schedd_proto_msgTypes = make([]protoimpl.MessageInfo, 123)
 var file_scheddapi_schedd_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -11037,89 +11204,90 @@ var file_scheddapi_schedd_proto_goTypes = []any{
 	(*QueryRequest)(nil),          // 39: roost.wire.QueryRequest
 	(*Refused)(nil),               // 40: roost.wire.Refused
 	(*JobStatus)(nil),             // 41: roost.wire.JobStatus
-	(*AllocStatus)(nil),           // 42: roost.wire.AllocStatus
-	(*InsideAlloc)(nil),           // 43: roost.wire.InsideAlloc
-	(*ServiceHealth)(nil),         // 44: roost.wire.ServiceHealth
-	(*SizeStatus)(nil),            // 45: roost.wire.SizeStatus
-	(*AutoscaleStatus)(nil),       // 46: roost.wire.AutoscaleStatus
-	(*ScaleChange)(nil),           // 47: roost.wire.ScaleChange
-	(*ScalePoint)(nil),            // 48: roost.wire.ScalePoint
-	(*CheckResult)(nil),           // 49: roost.wire.CheckResult
-	(*FileTransfer)(nil),          // 50: roost.wire.FileTransfer
-	(*RunNow)(nil),                // 51: roost.wire.RunNow
-	(*Chunk)(nil),                 // 52: roost.wire.Chunk
-	(*ActRequest)(nil),            // 53: roost.wire.ActRequest
-	(*FlowOrder)(nil),             // 54: roost.wire.FlowOrder
-	(*FlowLimits)(nil),            // 55: roost.wire.FlowLimits
-	(*FlowProgress)(nil),          // 56: roost.wire.FlowProgress
-	(*FlowFailure)(nil),           // 57: roost.wire.FlowFailure
-	(*FlowNodesRequest)(nil),      // 58: roost.wire.FlowNodesRequest
-	(*FlowNodes)(nil),             // 59: roost.wire.FlowNodes
-	(*FlowNode)(nil),              // 60: roost.wire.FlowNode
-	(*NodeRelease)(nil),           // 61: roost.wire.NodeRelease
-	(*UpdateOrder)(nil),           // 62: roost.wire.UpdateOrder
-	(*UpdateProgress)(nil),        // 63: roost.wire.UpdateProgress
-	(*Alteration)(nil),            // 64: roost.wire.Alteration
-	(*ActReply)(nil),              // 65: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 66: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 67: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 68: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 69: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 70: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 71: roost.wire.WhyReply
-	(*Explanation)(nil),           // 72: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 73: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 74: roost.wire.JobEvent
-	(*CheckpointImage)(nil),       // 75: roost.wire.CheckpointImage
-	(*HealthRequest)(nil),         // 76: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 77: roost.wire.HealthReply
-	(*WaitSummary)(nil),           // 78: roost.wire.WaitSummary
-	(*StartErrors)(nil),           // 79: roost.wire.StartErrors
-	(*WaitReasonCount)(nil),       // 80: roost.wire.WaitReasonCount
-	(*OldestWait)(nil),            // 81: roost.wire.OldestWait
-	(*AdQuery)(nil),               // 82: roost.wire.AdQuery
-	(*AdText)(nil),                // 83: roost.wire.AdText
-	(*CellRequest)(nil),           // 84: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 85: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 86: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 87: roost.wire.CellReply
-	(*Placed)(nil),                // 88: roost.wire.Placed
-	(*PortGiven)(nil),             // 89: roost.wire.PortGiven
-	(*ShellInput)(nil),            // 90: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 91: roost.wire.ShellOutput
-	(*ReachCall)(nil),             // 92: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 93: roost.wire.ReachOutput
-	(*AccountingQuery)(nil),       // 94: roost.wire.AccountingQuery
-	(*AccountingPiece)(nil),       // 95: roost.wire.AccountingPiece
-	(*AccountingChange)(nil),      // 96: roost.wire.AccountingChange
-	(*AccountingResult)(nil),      // 97: roost.wire.AccountingResult
-	(*NamesQuery)(nil),            // 98: roost.wire.NamesQuery
-	(*NamesUpdate)(nil),           // 99: roost.wire.NamesUpdate
-	(*EndpointKey)(nil),           // 100: roost.wire.EndpointKey
-	(*ServiceEndpoint)(nil),       // 101: roost.wire.ServiceEndpoint
-	(*EndpointPort)(nil),          // 102: roost.wire.EndpointPort
-	(*BlobRequest)(nil),           // 103: roost.wire.BlobRequest
-	(*BlobPart)(nil),              // 104: roost.wire.BlobPart
-	(*BlobMissing)(nil),           // 105: roost.wire.BlobMissing
-	(*BlobList)(nil),              // 106: roost.wire.BlobList
-	(*BlobEntry)(nil),             // 107: roost.wire.BlobEntry
-	(*PackageChange)(nil),         // 108: roost.wire.PackageChange
-	(*ImageSettings)(nil),         // 109: roost.wire.ImageSettings
-	(*PackageQuery)(nil),          // 110: roost.wire.PackageQuery
-	(*PackageList)(nil),           // 111: roost.wire.PackageList
-	(*Package)(nil),               // 112: roost.wire.Package
-	(*PackageVersion)(nil),        // 113: roost.wire.PackageVersion
-	(*PackageLabel)(nil),          // 114: roost.wire.PackageLabel
-	(*PackageMove)(nil),           // 115: roost.wire.PackageMove
-	nil,                           // 116: roost.wire.JobStatus.CountsEntry
-	nil,                           // 117: roost.wire.ServiceHealth.StatesEntry
-	nil,                           // 118: roost.wire.FlowLimits.CategoriesEntry
-	nil,                           // 119: roost.wire.FlowProgress.StatesEntry
-	nil,                           // 120: roost.wire.UpdateProgress.TasksEntry
-	(*ActReply_Result)(nil),       // 121: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 122: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 123: roost.wire.Explanation.Condition
-	(*Placed_Gpu)(nil),            // 124: roost.wire.Placed.Gpu
+	(*GangEpoch)(nil),             // 42: roost.wire.GangEpoch
+	(*AllocStatus)(nil),           // 43: roost.wire.AllocStatus
+	(*InsideAlloc)(nil),           // 44: roost.wire.InsideAlloc
+	(*ServiceHealth)(nil),         // 45: roost.wire.ServiceHealth
+	(*SizeStatus)(nil),            // 46: roost.wire.SizeStatus
+	(*AutoscaleStatus)(nil),       // 47: roost.wire.AutoscaleStatus
+	(*ScaleChange)(nil),           // 48: roost.wire.ScaleChange
+	(*ScalePoint)(nil),            // 49: roost.wire.ScalePoint
+	(*CheckResult)(nil),           // 50: roost.wire.CheckResult
+	(*FileTransfer)(nil),          // 51: roost.wire.FileTransfer
+	(*RunNow)(nil),                // 52: roost.wire.RunNow
+	(*Chunk)(nil),                 // 53: roost.wire.Chunk
+	(*ActRequest)(nil),            // 54: roost.wire.ActRequest
+	(*FlowOrder)(nil),             // 55: roost.wire.FlowOrder
+	(*FlowLimits)(nil),            // 56: roost.wire.FlowLimits
+	(*FlowProgress)(nil),          // 57: roost.wire.FlowProgress
+	(*FlowFailure)(nil),           // 58: roost.wire.FlowFailure
+	(*FlowNodesRequest)(nil),      // 59: roost.wire.FlowNodesRequest
+	(*FlowNodes)(nil),             // 60: roost.wire.FlowNodes
+	(*FlowNode)(nil),              // 61: roost.wire.FlowNode
+	(*NodeRelease)(nil),           // 62: roost.wire.NodeRelease
+	(*UpdateOrder)(nil),           // 63: roost.wire.UpdateOrder
+	(*UpdateProgress)(nil),        // 64: roost.wire.UpdateProgress
+	(*Alteration)(nil),            // 65: roost.wire.Alteration
+	(*ActReply)(nil),              // 66: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 67: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 68: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 69: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 70: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 71: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 72: roost.wire.WhyReply
+	(*Explanation)(nil),           // 73: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 74: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 75: roost.wire.JobEvent
+	(*CheckpointImage)(nil),       // 76: roost.wire.CheckpointImage
+	(*HealthRequest)(nil),         // 77: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 78: roost.wire.HealthReply
+	(*WaitSummary)(nil),           // 79: roost.wire.WaitSummary
+	(*StartErrors)(nil),           // 80: roost.wire.StartErrors
+	(*WaitReasonCount)(nil),       // 81: roost.wire.WaitReasonCount
+	(*OldestWait)(nil),            // 82: roost.wire.OldestWait
+	(*AdQuery)(nil),               // 83: roost.wire.AdQuery
+	(*AdText)(nil),                // 84: roost.wire.AdText
+	(*CellRequest)(nil),           // 85: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 86: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 87: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 88: roost.wire.CellReply
+	(*Placed)(nil),                // 89: roost.wire.Placed
+	(*PortGiven)(nil),             // 90: roost.wire.PortGiven
+	(*ShellInput)(nil),            // 91: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 92: roost.wire.ShellOutput
+	(*ReachCall)(nil),             // 93: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 94: roost.wire.ReachOutput
+	(*AccountingQuery)(nil),       // 95: roost.wire.AccountingQuery
+	(*AccountingPiece)(nil),       // 96: roost.wire.AccountingPiece
+	(*AccountingChange)(nil),      // 97: roost.wire.AccountingChange
+	(*AccountingResult)(nil),      // 98: roost.wire.AccountingResult
+	(*NamesQuery)(nil),            // 99: roost.wire.NamesQuery
+	(*NamesUpdate)(nil),           // 100: roost.wire.NamesUpdate
+	(*EndpointKey)(nil),           // 101: roost.wire.EndpointKey
+	(*ServiceEndpoint)(nil),       // 102: roost.wire.ServiceEndpoint
+	(*EndpointPort)(nil),          // 103: roost.wire.EndpointPort
+	(*BlobRequest)(nil),           // 104: roost.wire.BlobRequest
+	(*BlobPart)(nil),              // 105: roost.wire.BlobPart
+	(*BlobMissing)(nil),           // 106: roost.wire.BlobMissing
+	(*BlobList)(nil),              // 107: roost.wire.BlobList
+	(*BlobEntry)(nil),             // 108: roost.wire.BlobEntry
+	(*PackageChange)(nil),         // 109: roost.wire.PackageChange
+	(*ImageSettings)(nil),         // 110: roost.wire.ImageSettings
+	(*PackageQuery)(nil),          // 111: roost.wire.PackageQuery
+	(*PackageList)(nil),           // 112: roost.wire.PackageList
+	(*Package)(nil),               // 113: roost.wire.Package
+	(*PackageVersion)(nil),        // 114: roost.wire.PackageVersion
+	(*PackageLabel)(nil),          // 115: roost.wire.PackageLabel
+	(*PackageMove)(nil),           // 116: roost.wire.PackageMove
+	nil,                           // 117: roost.wire.JobStatus.CountsEntry
+	nil,                           // 118: roost.wire.ServiceHealth.StatesEntry
+	nil,                           // 119: roost.wire.FlowLimits.CategoriesEntry
+	nil,                           // 120: roost.wire.FlowProgress.StatesEntry
+	nil,                           // 121: roost.wire.UpdateProgress.TasksEntry
+	(*ActReply_Result)(nil),       // 122: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 123: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 124: roost.wire.Explanation.Condition
+	(*Placed_Gpu)(nil),            // 125: roost.wire.Placed.Gpu
 }
 var file_scheddapi_schedd_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -11139,86 +11307,87 @@ var file_scheddapi_schedd_proto_depIdxs = []int32{
 	32,  // 14: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	31,  // 15: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	38,  // 16: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	116, // 17: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	117, // 17: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 18: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 19: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 20: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	88,  // 21: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	89,  // 21: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	40,  // 22: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	52,  // 23: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	51,  // 24: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	53,  // 23: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	52,  // 24: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	10,  // 25: roost.wire.JobStatus.windows:type_name -> roost.wire.UsageWindow
-	50,  // 26: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
-	63,  // 27: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
-	44,  // 28: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
-	42,  // 29: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
-	43,  // 30: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
-	56,  // 31: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
+	51,  // 26: roost.wire.JobStatus.transfers:type_name -> roost.wire.FileTransfer
+	64,  // 27: roost.wire.JobStatus.update:type_name -> roost.wire.UpdateProgress
+	45,  // 28: roost.wire.JobStatus.service:type_name -> roost.wire.ServiceHealth
+	43,  // 29: roost.wire.JobStatus.alloc:type_name -> roost.wire.AllocStatus
+	44,  // 30: roost.wire.JobStatus.inside:type_name -> roost.wire.InsideAlloc
+	57,  // 31: roost.wire.JobStatus.flow:type_name -> roost.wire.FlowProgress
 	32,  // 32: roost.wire.JobStatus.columns:type_name -> roost.wire.Column
 	6,   // 33: roost.wire.JobStatus.steps:type_name -> roost.wire.StepRecord
-	3,   // 34: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
-	117, // 35: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
-	49,  // 36: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
-	46,  // 37: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
-	45,  // 38: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
-	47,  // 39: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
-	48,  // 40: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
-	3,   // 41: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	88,  // 42: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 43: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	38,  // 44: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	64,  // 45: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	61,  // 46: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
-	62,  // 47: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
-	54,  // 48: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
-	55,  // 49: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
-	118, // 50: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
-	119, // 51: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
-	55,  // 52: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
-	57,  // 53: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
-	60,  // 54: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
-	32,  // 55: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
-	120, // 56: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
-	32,  // 57: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	121, // 58: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	38,  // 59: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	41,  // 60: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	41,  // 61: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	41,  // 62: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	72,  // 63: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	122, // 64: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	123, // 65: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 66: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	75,  // 67: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
-	8,   // 68: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
-	80,  // 69: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
-	81,  // 70: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
-	78,  // 71: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
-	79,  // 72: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
-	80,  // 73: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
-	81,  // 74: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
-	79,  // 75: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
-	124, // 76: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	89,  // 77: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
-	4,   // 78: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 79: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	101, // 80: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
-	100, // 81: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
-	100, // 82: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
-	102, // 83: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
-	107, // 84: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
-	109, // 85: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
-	112, // 86: roost.wire.PackageList.packages:type_name -> roost.wire.Package
-	113, // 87: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
-	114, // 88: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
-	115, // 89: roost.wire.Package.history:type_name -> roost.wire.PackageMove
-	109, // 90: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
-	2,   // 91: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	92,  // [92:92] is the sub-list for method output_type
-	92,  // [92:92] is the sub-list for method input_type
-	92,  // [92:92] is the sub-list for extension type_name
-	92,  // [92:92] is the sub-list for extension extendee
-	0,   // [0:92] is the sub-list for field type_name
+	42,  // 34: roost.wire.JobStatus.epochs:type_name -> roost.wire.GangEpoch
+	3,   // 35: roost.wire.AllocStatus.inside:type_name -> roost.wire.Resources
+	118, // 36: roost.wire.ServiceHealth.states:type_name -> roost.wire.ServiceHealth.StatesEntry
+	50,  // 37: roost.wire.ServiceHealth.checks:type_name -> roost.wire.CheckResult
+	47,  // 38: roost.wire.ServiceHealth.autoscale:type_name -> roost.wire.AutoscaleStatus
+	46,  // 39: roost.wire.ServiceHealth.vertical:type_name -> roost.wire.SizeStatus
+	48,  // 40: roost.wire.AutoscaleStatus.changes:type_name -> roost.wire.ScaleChange
+	49,  // 41: roost.wire.AutoscaleStatus.points:type_name -> roost.wire.ScalePoint
+	3,   // 42: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	89,  // 43: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 44: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	38,  // 45: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	65,  // 46: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	62,  // 47: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	63,  // 48: roost.wire.ActRequest.update:type_name -> roost.wire.UpdateOrder
+	55,  // 49: roost.wire.ActRequest.flow:type_name -> roost.wire.FlowOrder
+	56,  // 50: roost.wire.FlowOrder.limits:type_name -> roost.wire.FlowLimits
+	119, // 51: roost.wire.FlowLimits.categories:type_name -> roost.wire.FlowLimits.CategoriesEntry
+	120, // 52: roost.wire.FlowProgress.states:type_name -> roost.wire.FlowProgress.StatesEntry
+	56,  // 53: roost.wire.FlowProgress.limits:type_name -> roost.wire.FlowLimits
+	58,  // 54: roost.wire.FlowProgress.failures:type_name -> roost.wire.FlowFailure
+	61,  // 55: roost.wire.FlowNodes.nodes:type_name -> roost.wire.FlowNode
+	32,  // 56: roost.wire.UpdateOrder.columns:type_name -> roost.wire.Column
+	121, // 57: roost.wire.UpdateProgress.tasks:type_name -> roost.wire.UpdateProgress.TasksEntry
+	32,  // 58: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	122, // 59: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	38,  // 60: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	41,  // 61: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	41,  // 62: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	41,  // 63: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	73,  // 64: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	123, // 65: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	124, // 66: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 67: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	76,  // 68: roost.wire.JobEvent.image:type_name -> roost.wire.CheckpointImage
+	8,   // 69: roost.wire.JobEvent.displaced:type_name -> roost.wire.PreemptionParty
+	81,  // 70: roost.wire.HealthReply.waiting:type_name -> roost.wire.WaitReasonCount
+	82,  // 71: roost.wire.HealthReply.oldest:type_name -> roost.wire.OldestWait
+	79,  // 72: roost.wire.HealthReply.pool_waits:type_name -> roost.wire.WaitSummary
+	80,  // 73: roost.wire.HealthReply.start_errors:type_name -> roost.wire.StartErrors
+	81,  // 74: roost.wire.WaitSummary.waiting:type_name -> roost.wire.WaitReasonCount
+	82,  // 75: roost.wire.WaitSummary.oldest:type_name -> roost.wire.OldestWait
+	80,  // 76: roost.wire.WaitSummary.start_errors:type_name -> roost.wire.StartErrors
+	125, // 77: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	90,  // 78: roost.wire.Placed.ports:type_name -> roost.wire.PortGiven
+	4,   // 79: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 80: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	102, // 81: roost.wire.NamesUpdate.endpoints:type_name -> roost.wire.ServiceEndpoint
+	101, // 82: roost.wire.NamesUpdate.removed:type_name -> roost.wire.EndpointKey
+	101, // 83: roost.wire.ServiceEndpoint.key:type_name -> roost.wire.EndpointKey
+	103, // 84: roost.wire.ServiceEndpoint.ports:type_name -> roost.wire.EndpointPort
+	108, // 85: roost.wire.BlobList.blobs:type_name -> roost.wire.BlobEntry
+	110, // 86: roost.wire.PackageChange.image:type_name -> roost.wire.ImageSettings
+	113, // 87: roost.wire.PackageList.packages:type_name -> roost.wire.Package
+	114, // 88: roost.wire.Package.versions:type_name -> roost.wire.PackageVersion
+	115, // 89: roost.wire.Package.labels:type_name -> roost.wire.PackageLabel
+	116, // 90: roost.wire.Package.history:type_name -> roost.wire.PackageMove
+	110, // 91: roost.wire.PackageVersion.image:type_name -> roost.wire.ImageSettings
+	2,   // 92: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	93,  // [93:93] is the sub-list for method output_type
+	93,  // [93:93] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_scheddapi_schedd_proto_init() }
@@ -11231,14 +11400,14 @@ func file_scheddapi_schedd_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_scheddapi_schedd_proto_msgTypes[52].OneofWrappers = []any{}
+	file_scheddapi_schedd_proto_msgTypes[53].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheddapi_schedd_proto_rawDesc), len(file_scheddapi_schedd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   122,
+			NumMessages:   123,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

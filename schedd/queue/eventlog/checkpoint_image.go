@@ -66,6 +66,15 @@ func (s *CheckpointRecord) FindImage(sequence uint64) *CheckpointImage {
 	return nil
 }
 
+// OriginBefore is the epoch that the attempt which makes an epoch went on from; 0 for
+// nothing. A job that was altered meanwhile counts its epochs anew, and has none before.
+func (s *CheckpointRecord) OriginBefore(epoch uint64) uint64 {
+	if s.OriginEpoch >= epoch {
+		return 0
+	}
+	return s.OriginEpoch
+}
+
 // Describe tells people which image it is.
 func (m *CheckpointImage) Describe() string {
 	s := fmt.Sprintf("checkpoint %d of attempt %d", m.Sequence, m.Attempt)
