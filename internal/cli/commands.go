@@ -63,6 +63,7 @@ func entries() []frame.CommandEntry {
 		frame.Entry("names", names.NamesCommand), frame.Entry("proxy", names.ProxyCommand),
 		frame.Entry("nodes", pool.NodesCommand), frame.Entry("ads", pool.AdsCommand),
 		nodeEntry("doctor", frame.GroupPool, "check that the pool and this machine are well"),
+		nodeEntry("diagnose", frame.GroupPool, "measure what makes the daemons of this machine slow"),
 		nodeEntry("backup", frame.GroupPool, "write what this node stores into an archive"),
 		nodeEntry("restore", frame.GroupPool, "put back what roost backup has written"),
 		frame.Entry("cell", func() *frame.Command { return cell.CellCommand(execNodeProgram) }),

@@ -129,6 +129,9 @@ func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 		command = fmt.Sprintf(`%q, %q, %q, "%d"`, s.counting.worker, ledger, filepath.Join(s.dir, "gate-"+w.key),
 			s.counterSteps(seconds))
 		more = "checkpoint { every = \"10s\" }"
+		if s.fewSteps { // tasks on a desktop get no CPU while the machine is busy
+			more += fmt.Sprintf("\n  requirements = %q", fmt.Sprintf("TARGET.Name != %q", s.desk.name))
+		}
 	}
 	text := fmt.Sprintf(`job %q {
   command = [%s]

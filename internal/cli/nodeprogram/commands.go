@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/cli/images"
 	"github.com/roost-batch/roost/internal/cli/jobs"
 	"github.com/roost-batch/roost/internal/cli/node"
+	"github.com/roost-batch/roost/internal/cli/operate"
 	"github.com/roost-batch/roost/internal/cli/owner"
 	"github.com/roost-batch/roost/internal/cli/pilots"
 )
@@ -23,7 +24,7 @@ func Commands() []*frame.Command {
 		jobs.ResumeCommand(owner.ResumeMachine), cell.CellCommand(node.RecoverCell),
 		node.LoginCommand(), node.LoginsCommand(), node.WebCommand(),
 		owner.PauseCommand(), owner.MineCommand(), owner.SessionAgentCommand(),
-		doctor.Command(), backup.Command(), backup.RestoreCommand(),
+		doctor.Command(), operate.DiagnoseCommand(), backup.Command(), backup.RestoreCommand(),
 		images.ImageCommand(), images.PackageCommand(), images.BuilderCommand(),
 		flows.FlowCommand(), flows.MakeCommand(), flows.SubmitDAGCommand(), flows.CheckerCommand(),
 		node.UpCommand(), node.MasterCommand(), node.ConfigCommand(), node.ReloadCommand(), node.LogLevelCommand(),
