@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"errors"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +97,8 @@ type jobQuery struct {
 	ads      bool
 	script   bool // the ads have the script, too
 	unlisted int  // ids that stand for nothing, after the query
+
+	groups map[int64]string // names of Unix groups that were looked up; empty: there is none
 }
 
 // find asks the schedd for jobs. It asks once more if there are arrays of which tasks run
@@ -136,11 +139,11 @@ func (q *jobQuery) find(c *frame.Invocation) ([]*records.Job, error) {
 			q.unlisted++
 			continue
 		case !records.IsArray(s):
-			jobs = append(jobs, records.NewJob(s))
+			jobs = append(jobs, q.newJob(s))
 			continue
 		}
 		if s.GetRemaining() != "" && !q.each {
-			jobs = append(jobs, records.NewJob(s))
+			jobs = append(jobs, q.newJob(s))
 		}
 		number := records.NewJob(s).Number
 		named := slices.ContainsFunc(q.ids, func(id jobID) bool { return id.namesTask(number, s) })
@@ -208,9 +211,33 @@ func (q *jobQuery) findTasks(c *frame.Invocation, node string, req *scheddapi.Qu
 		if state == roost.Blocked {
 			s.Depends = array.GetDepends()
 		}
-		jobs = append(jobs, records.NewJob(s))
+		jobs = append(jobs, q.newJob(s))
 	}
 	return jobs, err
+}
+
+// newJob is a row with the name of its user's group as this host knows it. A job that
+// asks for a group by its name has that.
+func (q *jobQuery) newJob(s *scheddapi.JobStatus) *records.Job {
+	j := records.NewJob(s)
+	gid, ok := j.Ad.Int(roost.AttrOwnerGID)
+	if _, named := j.Ad.Str(roost.AttrUnixGroup); named || !ok {
+		return j
+	}
+	name, known := q.groups[gid]
+	if !known {
+		if g, err := user.LookupGroupId(strconv.FormatInt(gid, 10)); err == nil {
+			name = g.Name
+		}
+		if q.groups == nil {
+			q.groups = map[int64]string{}
+		}
+		q.groups[gid] = name
+	}
+	if name != "" {
+		j.Ad.SetString(roost.AttrUnixGroup, name)
+	}
+	return j
 }
 
 // choose leaves out what the ids do not name, and orders the rest by id.
