@@ -39,7 +39,7 @@ finish() {
 	trap - EXIT
 	[ -z "$master" ] || kill -KILL "$master" 2>/dev/null || true
 	# starters and tasks outlive a master that was killed
-	for pid in $(grep -alz "^ROOST_OLD_DATA=$work$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3); do
+	for pid in $({ grep -alz "^ROOST_OLD_DATA=$work$" /proc/[0-9]*/environ; grep -alF "$work/" /proc/[0-9]*/cmdline; } 2>/dev/null | cut -d/ -f3); do
 		[ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ] || kill -KILL "$pid" 2>/dev/null || true
 	done
 	[ $status = 0 ] || tail -n 20 "$work"/master.log "$work"/pool/log/*.log >&2
