@@ -132,6 +132,7 @@ const (
 	AttrCheckpointable = "Checkpoint" // the task can be checkpointed when it must leave
 	AttrSaved          = "Saved"      // unix seconds: the task's last checkpoint
 	AttrJob            = "Job"        // "12[3].host"
+	AttrClaimAttempt   = "Attempt"    // number of the attempt that runs on the claim; absent: 1
 	// the claim is vacating: its task has been ordered to leave, and the claim ends with
 	// it
 	AttrLeaving = "Leaving"

@@ -110,6 +110,7 @@ func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 			if !r.Now && c.admission().queueStopped(r) {
 				continue
 			}
+			r.PriorityUnits = max(0, r.atPriority-len(r.unseenGrants))
 			if r.Wanted = r.wanted - len(r.unseenGrants); r.Wanted <= 0 {
 				continue
 			}

@@ -66,6 +66,7 @@ type scheddRequest struct {
 	noWait    int // of those, tasks that must not wait in node queues
 	lostTasks int // of those, tasks whose node was lost
 
+	atPriority        int                      // of wanted, tasks with the request's priority
 	newTasks          int                      // tasks in this cycle that are not lost ones; they go first
 	unseenGrants      []uint64                 // grants not yet subtracted from wanted, in order
 	reportsSeenGrants bool                     // the schedd reports which grants it has subtracted
@@ -129,6 +130,7 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	}
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
+	r.atPriority = int(min(m.GetAtPriority(), m.GetWanted(), roost.MaxTasks))
 	r.lostTasks = int(min(m.GetLost(), m.GetWanted()))
 	r.Claims, r.Queue, r.UnixGroup = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
 	r.Now = m.GetNow()
@@ -136,7 +138,7 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	r.dropSeenGrants(m)
 	r.readRuntimes(m)
 	r.readSelfPlacements(m)
-	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
+	r.Priority, r.Oldest = min(max(m.GetPriority(), roost.MinPriority), roost.MaxPriority), m.GetOldest()
 	if m.GetAd() != "" || r.Class == nil && r.problem == "" ||
 		r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
 		s.defineClass(r, m)

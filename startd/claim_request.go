@@ -47,7 +47,7 @@ const maxCoreThreads = 8
 // attemptInfo are what a schedd says of an attempt beforehand.
 func attemptInfo(p *wire.Program) slot.AttemptInfo {
 	return slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()),
-		NotRestartable: p.GetOnce()}
+		NotRestartable: p.GetOnce(), Priority: slot.BoundPriority(p.GetPriority())}
 }
 
 // preemptionReason is who has to go for a claim.

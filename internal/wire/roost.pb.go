@@ -2130,7 +2130,10 @@ type RequestUpdate struct {
 	Now bool `protobuf:"varint,34,opt,name=now,proto3" json:"now,omitempty"`
 	// not 0: id of the request that leads its gang, all requests of which start together;
 	// gang counts the tasks of all of them
-	Lead          uint64      `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`
+	Lead uint64 `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`
+	// part of wanted that has priority: the rest has a lower one; 0 from a schedd that does
+	// not say
+	AtPriority    uint32      `protobuf:"varint,51,opt,name=at_priority,json=atPriority,proto3" json:"at_priority,omitempty"`
 	Proposals     []*Proposal `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"` // self-placement: where the schedd wants them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2316,6 +2319,13 @@ func (x *RequestUpdate) GetNow() bool {
 func (x *RequestUpdate) GetLead() uint64 {
 	if x != nil {
 		return x.Lead
+	}
+	return 0
+}
+
+func (x *RequestUpdate) GetAtPriority() uint32 {
+	if x != nil {
+		return x.AtPriority
 	}
 	return 0
 }
@@ -6690,6 +6700,7 @@ type Program struct {
 	Packages        []*PackageMount `protobuf:"bytes,44,rep,name=packages,proto3" json:"packages,omitempty"`
 	Mpi             *MpiRanks       `protobuf:"bytes,45,opt,name=mpi,proto3" json:"mpi,omitempty"`                                  // absent: the program runs once
 	Slurm           *SlurmProgram   `protobuf:"bytes,46,opt,name=slurm,proto3" json:"slurm,omitempty"`                              // absent: the job did not come by sbatch
+	Priority        int32           `protobuf:"varint,141,opt,name=priority,proto3" json:"priority,omitempty"`                      // of its job, among those of its submitter
 	MpiNetwork      string          `protobuf:"bytes,140,opt,name=mpi_network,json=mpiNetwork,proto3" json:"mpi_network,omitempty"` // of Policy, for a task with ranks or a file of nodes; empty: any
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -6996,6 +7007,13 @@ func (x *Program) GetSlurm() *SlurmProgram {
 		return x.Slurm
 	}
 	return nil
+}
+
+func (x *Program) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
 }
 
 func (x *Program) GetMpiNetwork() string {
@@ -15965,7 +15983,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
-	"adSequence\"\xe3\x05\n" +
+	"adSequence\"\x84\x06\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -15993,7 +16011,9 @@ const file_roost_proto_rawDesc = "" +
 	"unix_group\x18  \x01(\tR\tunixGroup\x12>\n" +
 	"\bcounting\x18! \x01(\x0e2\".roost.wire.RequestUpdate.CountingR\bcounting\x12\x10\n" +
 	"\x03now\x18\" \x01(\bR\x03now\x12\x12\n" +
-	"\x04lead\x182 \x01(\x04R\x04lead\x122\n" +
+	"\x04lead\x182 \x01(\x04R\x04lead\x12\x1f\n" +
+	"\vat_priority\x183 \x01(\rR\n" +
+	"atPriority\x122\n" +
 	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposals\"1\n" +
 	"\bCounting\x12\b\n" +
 	"\x04EACH\x10\x00\x12\f\n" +
@@ -16382,7 +16402,8 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xfe\t\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\x9b\n" +
+	"\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -16430,7 +16451,8 @@ const file_roost_proto_rawDesc = "" +
 	"\tcontainer\x18+ \x01(\v2\x15.roost.wire.ContainerR\tcontainer\x124\n" +
 	"\bpackages\x18, \x03(\v2\x18.roost.wire.PackageMountR\bpackages\x12&\n" +
 	"\x03mpi\x18- \x01(\v2\x14.roost.wire.MpiRanksR\x03mpi\x12.\n" +
-	"\x05slurm\x18. \x01(\v2\x18.roost.wire.SlurmProgramR\x05slurm\x12 \n" +
+	"\x05slurm\x18. \x01(\v2\x18.roost.wire.SlurmProgramR\x05slurm\x12\x1b\n" +
+	"\bpriority\x18\x8d\x01 \x01(\x05R\bpriority\x12 \n" +
 	"\vmpi_network\x18\x8c\x01 \x01(\tR\n" +
 	"mpiNetwork\"\xaa\x01\n" +
 	"\fSlurmProgram\x12\x0e\n" +

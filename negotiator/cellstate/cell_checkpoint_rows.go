@@ -171,6 +171,7 @@ type requestRow struct {
 	UnixGroup        string                `json:"unix_group,omitempty"`
 	Band             string                `json:"band"`
 	Priority         int32                 `json:"priority,omitempty"`
+	AtPriority       int                   `json:"at_priority,omitempty"`
 	Oldest           int64                 `json:"oldest,omitempty"` // unix nanoseconds
 	Wanted           int                   `json:"wanted,omitempty"`
 	NoQueue          int                   `json:"no_wait,omitempty"`
@@ -194,7 +195,7 @@ type requestRow struct {
 func requestRowOf(a *PendingRequest) requestRow {
 	return requestRow{
 		Schedd: a.Key.Schedd, ID: a.Key.ID, Owner: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup,
-		Band: a.Band.String(), Priority: a.Priority,
+		Band: a.Band.String(), Priority: a.Priority, AtPriority: a.PriorityUnits,
 		Oldest: a.Oldest, Wanted: a.OwnWanted, NoQueue: a.NoQueue, Resources: resourceRow(a.Class.Resources),
 		Ad: a.AdText, Queue: a.Queue, Gang: a.Gang, GangRequest: a.GangRequest,
 		Walltime: int64(a.Walltime / time.Second), PredictedRuntime: int64(a.PredictedRuntime / time.Second),
@@ -217,7 +218,7 @@ func (row *requestRow) pendingRequest() (*PendingRequest, error) {
 	a.Priority, a.Oldest, a.OwnWanted, a.NoQueue, a.Gang = row.Priority, row.Oldest, row.Wanted, row.NoQueue, row.Gang
 	a.Walltime, a.PredictedRuntime, a.Reservation, a.Avoid = length(row.Walltime), length(row.PredictedRuntime),
 		row.Reservation, row.Avoid
-	a.Now = row.Now
+	a.Now, a.PriorityUnits = row.Now, row.AtPriority
 	a.SelfPlacements, a.WaitingSince = row.SelfPlacements, row.WaitingSince
 	subject := fmt.Sprintf("request %d of schedd %s", row.ID, row.Schedd)
 	if a.OwnWanted < 0 || a.OwnWanted > roost.MaxTasks || a.Gang < 0 || a.Gang > roost.MaxTasks || a.NoQueue < 0 ||

@@ -182,6 +182,11 @@ func (p *CellState) preemptionPolicy(l *ledger.Ledger) match.PreemptionPolicy {
 		after := l.SettingDuration(ledger.SettingDefragmentAfter)
 		s.Moves = &match.MovePolicy{OnlyAdvise: mode == "advise", MinWait: after, MinRuntime: after}
 	}
+	if l.SettingOn(ledger.SettingPreemptInBand) {
+		s.InBand = &match.InBandPreemption{Step: int(l.SettingNumber(ledger.SettingPreemptInBandStep)),
+			MinRuntime:  l.SettingDuration(ledger.SettingPreemptInBandRuntime),
+			MaxAttempts: int(l.SettingNumber(ledger.SettingPreemptInBandAttempts))}
+	}
 	return s
 }
 

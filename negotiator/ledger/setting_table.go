@@ -1,5 +1,7 @@
 package ledger
 
+import "github.com/roost-batch/roost"
+
 // The settings of a cell, by name.
 const (
 	SettingHalfLife                = "half_life"
@@ -24,6 +26,10 @@ const (
 	SettingOverQuota               = "over_quota"
 	SettingDefragment              = "defragment"
 	SettingDefragmentAfter         = "defragment_after"
+	SettingPreemptInBand           = "preempt_in_band"
+	SettingPreemptInBandStep       = "preempt_in_band_step"
+	SettingPreemptInBandRuntime    = "preempt_in_band_min_runtime"
+	SettingPreemptInBandAttempts   = "preempt_in_band_attempts"
 	SettingOversellProduction      = "oversell_production"
 	SettingMPINetwork              = "mpi_network"
 )
@@ -101,6 +107,16 @@ func Settings() []SettingInfo {
 				"that finds room on no machine; with advise, roost why says which would move"},
 		{Name: SettingDefragmentAfter, Form: FormDuration, Default: "10m", Min: 0, Max: 30 * day,
 			Description: "How long a task waits before others move for it, and how long a task runs before it moves"},
+		{Name: SettingPreemptInBand, Form: FormSwitch, Default: "off",
+			Description: "Whether a task of batch or free may displace running tasks of its own submitter in its " +
+				"band that have a lower priority"},
+		{Name: SettingPreemptInBandStep, Form: FormCount, Default: "1", Min: 1,
+			Max:         roost.MaxPriority - roost.MinPriority,
+			Description: "By how much the priority of a task must be higher to displace another in its band"},
+		{Name: SettingPreemptInBandRuntime, Form: FormDuration, Default: "10m", Min: 0, Max: 30 * day,
+			Description: "How long a task runs before a higher priority in its band may displace it"},
+		{Name: SettingPreemptInBandAttempts, Form: FormCount, Default: "3", Min: 0, Max: maxCount,
+			Description: "After how many starts a higher priority in its band no longer displaces a task"},
 		{Name: SettingOverQuota, Form: FormChoice, Default: "refuse", Choices: []string{"refuse", OverQuotaLowers},
 			Description: "Whether batch jobs beyond a quota are refused, or taken with a priority that is lower by " +
 				"as much as the quota is exceeded"},

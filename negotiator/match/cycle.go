@@ -57,6 +57,8 @@ type negotiationCycle struct {
 	victimSearch     victimSearch
 	advisingMoves    bool // claims that could move are looked for, and none is evicted
 	lostWorkBuffer   []int64
+	// by submitter and band: the lowest priority of its running tasks; nil until needed
+	lowestPriority map[submitterInBand]int32
 }
 
 // requestState is what one request still needs during a cycle.

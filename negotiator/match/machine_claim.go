@@ -27,6 +27,8 @@ type MachineClaim struct {
 	Checkpointable bool    // the task can be checkpointed when it has to leave
 	LastCheckpoint int64   // unix seconds: when its last checkpoint was taken; 0: never
 	Job            string  // task id, "12[3].host"
+	Priority       int32   // of its job, as its schedd says
+	Attempt        int64   // number of the task's attempt; 0: unknown
 	Limits         string  // the concurrency limits that it counts against
 	Queue          string  // the queue of its job
 	Vacating       bool    // it is already leaving
@@ -121,6 +123,9 @@ func (c *MachineClaim) readAd(ad *classad.Ad) (err error) {
 	c.Vacating, _ = ad.Bool(roost.AttrLeaving)
 	c.PromisedToNext, _ = ad.Bool(roost.AttrTaken)
 	c.Job = stringAttr(ad, roost.AttrJob)
+	priority, _ := ad.Int(roost.AttrPriority)
+	c.Priority = int32(min(max(priority, roost.MinPriority), roost.MaxPriority))
+	c.Attempt, _ = ad.Int(roost.AttrClaimAttempt)
 	c.Limits, c.Queue = stringAttr(ad, roost.AttrLimits), stringAttr(ad, roost.AttrQueue)
 	return nil
 }

@@ -30,6 +30,7 @@ type PreemptionPolicy struct {
 	EvictionsByJob map[string]int
 	FairShare      *FairSharePreemption // nil: no fair-share preemption in batch
 	Moves          *MovePolicy          // nil: no task moves to make room for a larger one
+	InBand         *InBandPreemption    // nil: priority is no reason to preempt
 
 	OverSoftLimit map[ClaimKey]string // claims beyond a soft limit, with the text that names the limit
 }
@@ -93,8 +94,11 @@ func (c *MachineClaim) lostWork(now int64) int64 {
 // whether it did.
 func (p preemptionPlanner) preemptForUnit(w *requestState) bool {
 	h := &w.preemption
-	if h.failed || w.Gang > 1 || w.Band == roost.FreeBand || w.Class.Exclusive {
+	if h.failed || w.Gang > 1 || w.Class.Exclusive || w.Band == roost.FreeBand && !p.usesPriority(w) {
 		return false
+	}
+	if p.Preemption.InBand != nil {
+		p.refreshSearch(w)
 	}
 	for w.unitsLeft-w.NoQueue-h.awaitingVictims > 0 {
 		if p.useVacatingRoom(w) {
@@ -148,6 +152,9 @@ func (p preemptionPlanner) evictFor(w *requestState, at int, victims []int32) {
 // evictionReason says to the victims' users why their claims are evicted.
 func (p preemptionPlanner) evictionReason(w *requestState, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
+		if p.preemptsByPriority(w, c) {
+			return priorityReason(w, c)
+		}
 		if p.overSoftLimit(m, c) {
 			return p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}]
 		}

@@ -71,7 +71,7 @@ func (p preemptionPlanner) noPreemptionReason(w *requestState) string {
 	case w.Band.IsProd() && p.hasProdClaim():
 		return "; no task below production has what it needs, and production is never displaced"
 	}
-	return ""
+	return p.noPriorityReason(w)
 }
 
 // hasProdClaim reports whether some machine has a claim of prod.

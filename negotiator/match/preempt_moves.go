@@ -112,7 +112,8 @@ func (p preemptionPlanner) sameSystem(a, b int) bool {
 
 // movesOnly reports whether a claim may be preempted only because it can move.
 func (p preemptionPlanner) movesOnly(w *requestState, m *Machine, c *MachineClaim) bool {
-	return c.Band == w.Band && !p.overSoftLimit(m, c) && !p.preferredByRank(w, m, c) && !p.preemptsByFairShare(w, m, c)
+	return c.Band == w.Band && !p.preemptsByPriority(w, c) && !p.overSoftLimit(m, c) &&
+		!p.preferredByRank(w, m, c) && !p.preemptsByFairShare(w, m, c)
 }
 
 // moveReason says to a user why a task moves.

@@ -15,6 +15,7 @@ type preemptionSearch struct {
 	started         bool
 	sawAllMachines  bool // all machines were looked at, not only the changed ones
 	failed          bool // no claim can be preempted, now or later in the cycle
+	byPriority      bool // priority may let it preempt what is of its own submitter
 	awaitingVictims int  // units that wait for room that is being made
 	nextVacating    int  // index in vacatingMachines of the next machine to try
 }
@@ -82,8 +83,8 @@ const (
 const maxCachedShapes = 32
 
 // preemptionCacheFor returns the cache for a request. It is not shared where fair share
-// decides, because victims then depend on the submitter, nor for gangs, because their
-// choices may be undone.
+// or priority decides, because victims then depend on the submitter, nor for gangs,
+// because their choices may be undone.
 func (p preemptionPlanner) preemptionCacheFor(w *requestState) *preemptionCache {
 	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) &&
 		w.Gang <= 1
@@ -208,7 +209,7 @@ func (p preemptionPlanner) addPreemptionCandidate(w *requestState, at int, top r
 	if !p.hasPreemptible[at] {
 		return
 	}
-	if top == roost.BatchBand && !w.Band.IsProd() && !p.batchMayPreemptBatch(p.Machines[at]) {
+	if top == roost.BatchBand && !w.Band.IsProd() && !p.batchMayPreemptBatch(p.Machines[at]) && !p.usesPriority(w) {
 		top = roost.FreeBand
 	}
 	s := w.preemption.cache.costOf(at)
@@ -280,9 +281,9 @@ func (p preemptionPlanner) lowerBoundLostWork(m *Machine, band roost.PriorityBan
 }
 
 // cacheable reports whether a request's victims depend on machines alone. They do not if
-// submitters' priorities or machines' Rank matter.
+// submitters' or tasks' priorities or machines' Rank matter.
 func (p preemptionPlanner) cacheable(w *requestState) bool {
-	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil)
+	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil) && !p.usesPriority(w)
 }
 
 // storeNoVictims records for the next cycle that a request can preempt no claim.
@@ -307,6 +308,9 @@ func (h *preemptionSearch) release() {
 
 // highestPreemptible returns the highest band that a request may preempt.
 func (p preemptionPlanner) highestPreemptible(w *requestState) roost.PriorityBand {
+	if w.Band == roost.BatchBand && p.usesPriority(w) {
+		return roost.BatchBand
+	}
 	return p.highestVictimBand(w.Band)
 }
 
@@ -317,4 +321,69 @@ func (p preemptionPlanner) unreserved(w *requestState, at int) bool {
 	}
 	f := p.timelines[at]
 	return f == nil || !slices.ContainsFunc(f.holders, func(h reservationHolder) bool { return !h.mayUse(w) })
+}
+
+// preemptionCandidate is a machine with the cost of making room there.
+type preemptionCandidate struct {
+	rank    float64
+	cost    victimCost
+	machine int32
+}
+
+// before orders candidates by rank, then by cost, then by machine name.
+func (a *preemptionCandidate) before(b *preemptionCandidate) bool {
+	switch {
+	case a.rank != b.rank:
+		return a.rank > b.rank
+	case a.cost != b.cost:
+		return a.cost.less(b.cost)
+	}
+	return a.machine < b.machine
+}
+
+// preemptionCandidateHeap is a heap of machines, the best first.
+type preemptionCandidateHeap []preemptionCandidate
+
+func (q preemptionCandidateHeap) heapify() {
+	for i := len(q)/2 - 1; i >= 0; i-- {
+		q.siftDown(i)
+	}
+}
+
+func (q *preemptionCandidateHeap) push(one preemptionCandidate) {
+	*q = append(*q, one)
+	list := *q
+	for i := len(list) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !list[i].before(&list[parent]) {
+			return
+		}
+		list[i], list[parent] = list[parent], list[i]
+		i = parent
+	}
+}
+
+func (q *preemptionCandidateHeap) pop() {
+	last := len(*q) - 1
+	(*q)[0] = (*q)[last]
+	*q = (*q)[:last]
+	q.siftDown(0)
+}
+
+// siftDown moves the candidate at i down to its place in the heap.
+func (q preemptionCandidateHeap) siftDown(i int) {
+	for {
+		least := 2*i + 1
+		if least >= len(q) {
+			return
+		}
+		if right := least + 1; right < len(q) && q[right].before(&q[least]) {
+			least = right
+		}
+		if !q[least].before(&q[i]) {
+			return
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
 }

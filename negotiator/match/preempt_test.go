@@ -76,6 +76,11 @@ func (c *scriptCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 	if pairs["rank"] != "" {
 		ad.SetReal(roost.AttrRank, float64(c.number(pairs["rank"])))
 	}
+	for word, attr := range map[string]string{"prio": roost.AttrPriority, "attempt": roost.AttrClaimAttempt} {
+		if pairs[word] != "" {
+			ad.SetInt(attr, int64(c.number(pairs[word])))
+		}
+	}
 	if pairs["job"] != "" {
 		ad.SetString(roost.AttrJob, pairs["job"])
 	}
@@ -109,6 +114,8 @@ func (c *scriptCell) setPreemption(lines []string) string {
 			e, err := classad.ParseExpr(value)
 			c.checkNoError(err)
 			s.FairShare = &FairSharePreemption{Allows: e, MinRuntime: 3600e9}
+		case "priority": // priority=STEP: after 600 s, up to 3 attempts
+			s.InBand = &InBandPreemption{Step: c.number(value), MinRuntime: 600e9, MaxAttempts: 3}
 		case "moves":
 			s.Moves = &MovePolicy{OnlyAdvise: value == "advise", MinWait: 600e9, MinRuntime: 600e9}
 		}
@@ -129,7 +136,7 @@ func victimsText(g *Grant) string {
 }
 
 // checkVictims checks the victims of a grant. None may be prod or a victim of another
-// grant, and none may have the grant's band except in batch.
+// grant, and none may have the grant's band except in batch, or by priority.
 func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
 	t.Helper()
 	for _, id := range g.Victims {
@@ -141,8 +148,9 @@ func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
 		}
 		gone[name] = true
 		c := &g.Machine.Claims[i]
+		lowerOwn := c.Submitter == g.Request.Submitter && c.Priority < g.Request.Priority
 		if c.Vacating || c.Band.IsProd() || c.Band > g.Request.Band || c.Band == g.Request.Band &&
-			c.Band != roost.BatchBand {
+			c.Band != roost.BatchBand && !lowerOwn {
 			t.Fatalf("%s of band %v goes for %v", name, c.Band, g.Request.Band)
 		}
 	}

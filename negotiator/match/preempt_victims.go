@@ -15,6 +15,8 @@ func (p preemptionPlanner) canPreempt(w *requestState, m *Machine, c *MachineCla
 		return false
 	case c.Band < w.Band:
 		return true
+	case p.preemptsByPriority(w, c):
+		return true
 	}
 	return c.Band == w.Band && w.Band == roost.BatchBand &&
 		(p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c) || p.mayMove(w, m, c))

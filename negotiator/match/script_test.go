@@ -26,6 +26,7 @@ import (
 //	           taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream… (with
 //	           reclaim also band, reserve-cpus, reserve-memory)
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus,
+//	           top (units of n with that priority; all of them otherwise),
 //	           memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid),
 //	           gang, with (the leader of its gang), run (limits; names that begin with
 //	           soft are soft), walltime, predicted, since (seconds), reservation,
@@ -47,9 +48,10 @@ import (
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N
 //	           gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago)
-//	           rank=N (the machine's) can=yes leaving=yes
+//	           rank=N (the machine's) can=yes leaving=yes prio=N attempt=N
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job),
-//	           evicted=JOB:N, fair=EXPRESSION, moves=on|advise (after ten minutes)
+//	           evicted=JOB:N, fair=EXPRESSION, moves=on|advise (after ten minutes),
+//	           priority=STEP (after ten minutes, of tasks in their first 3 attempts)
 //	beyond     lines: MACHINE NUMBER WORDS: a claim beyond a soft limit, and its text
 //	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: recent grants
 //	plan       prints the grants and why others wait; plan whole also prints the brief
@@ -290,14 +292,17 @@ func (c *scriptCell) addRequests(lines []string) string {
 		c.checkNoError(err)
 		req := &Request{
 			Key: RequestKey{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band,
-			Priority: int32(c.number(pairs["prio"])),
-			Oldest:   int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])),
+			Priority: int32(c.number(pairs["prio"])), PriorityUnits: max(1, c.number(pairs["n"])),
+			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])),
 			NoQueue: c.number(pairs["nowait"]), Class: class,
 			Explain: true, Gang: c.number(pairs["gang"]),
 			Walltime:         time.Duration(c.number(pairs["walltime"])) * time.Second,
 			PredictedRuntime: time.Duration(c.number(pairs["predicted"])) * time.Second,
 			Reservation:      pairs["reservation"], Now: pairs["now"] == "yes",
 			WaitingSince: int64(c.number(pairs["since"])),
+		}
+		if pairs["top"] != "" {
+			req.PriorityUnits = c.number(pairs["top"])
 		}
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}

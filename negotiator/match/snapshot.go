@@ -99,11 +99,13 @@ type Request struct {
 	// quotas and run limits
 	Now      bool
 	Priority int32
-	Oldest   int64 // unix nanoseconds: when its oldest task was submitted
-	Wanted   int   // units; each unit becomes one claim
-	NoQueue  int   // units of Wanted that must not go into a node queue, because they wait in one already
-	Class    *RequestClass
-	Gang     int // above 1: this many units start together or not at all, and Wanted is a multiple of it
+	// units of Wanted that have Priority; the others have a lower one, or it is unknown
+	PriorityUnits int
+	Oldest        int64 // unix nanoseconds: when its oldest task was submitted
+	Wanted        int   // units; each unit becomes one claim
+	NoQueue       int   // units of Wanted that must not go into a node queue, because they wait in one already
+	Class         *RequestClass
+	Gang          int // above 1: this many units start together or not at all, and Wanted is a multiple of it
 	// other requests, not in the snapshot themselves, that belong to the same gang:
 	// Wanted units of each
 	Parts            []*Request

@@ -42,6 +42,8 @@ type lastUpdate struct {
 	noWait    uint32 // of wanted
 	gang      uint32
 	claims    uint32
+	top       uint32 // of wanted: those with the highest priority
+	priority  int32
 	lastGrant uint64
 	sentAt    time.Time
 	resendAll bool // all is to be said again
@@ -127,6 +129,10 @@ func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now ti
 	// While all that is ready has a grant, of which some may yet be refused, the
 	// negotiator must not forget the request: with it, it would forget who refused, and
 	// offer the same again for ever.
+	top := uint32(0)
+	if ok {
+		top = min(wanted, uint32(max(0, r.PriorityTasks-l.dispatch.ClaimCounts(dispatch.RequestID(id)))))
+	}
 	tries := ok && wanted == 0 && r.Ready > 0 && !behind
 	claims := uint32(0)
 	if ok && n.countsQueue(r.Queue) {
@@ -139,7 +145,7 @@ func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now ti
 	case last == nil && wanted == 0 && claims == 0:
 		return true
 	case last != nil && !last.resendAll && wanted == last.wanted && noWait == last.noWait && gang == last.gang &&
-		claims == last.claims && n.lastGrant == last.lastGrant:
+		claims == last.claims && top == last.top && int32(r.Priority) == last.priority && n.lastGrant == last.lastGrant:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.sentAt) < shrinkInterval:
 		return false // soon
@@ -150,15 +156,15 @@ func (l *LeaderConn) publishRequest(n *leaderSession, id queue.RequestID, now ti
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.OldestSubmit.UnixNano(), wire.FromResources(r.Resources)
 		m.Gang, m.Lead, m.Reservation = gang, lead, r.Reservation
-		m.Now = r.Now
+		m.Now, m.AtPriority = r.Now, top
 		m.WalltimeS, m.PredictedS = int64(r.Walltime/time.Second), int64(r.PredictedRuntime/time.Second)
 		if last == nil || last.resendAll {
 			m.Ad = r.Ad
 		}
 		m.Counting = limitCounting(l.queue.LimitCounting(id))
 		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, l.groups.GroupName(r.GID)
-		n.lastUpdates[id] = &lastUpdate{wanted: wanted, noWait: noWait, gang: gang, claims: claims,
-			lastGrant: n.lastGrant, sentAt: now}
+		n.lastUpdates[id] = &lastUpdate{wanted: wanted, noWait: noWait, gang: gang, claims: claims, top: top,
+			priority: int32(r.Priority), lastGrant: n.lastGrant, sentAt: now}
 	}
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.lastUpdates, id)

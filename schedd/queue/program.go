@@ -37,6 +37,7 @@ type TaskProgram struct {
 	RemoveOutput     string // of o and e: Out, or Err, goes when the task has succeeded
 	Umask            uint32
 	Walltime         time.Duration
+	Priority         int
 	Bounds           jobad.ProcessLimits
 	PredictedRuntime time.Duration // that the attempt takes; 0: nobody knows
 	NotRerunnable    bool          // the task is not run again if it is interrupted and nothing of it was saved
@@ -120,6 +121,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 		Inputs: m.List(roost.AttrTransferIn), Outputs: m.List(roost.AttrTransferOut),
 		Walltime: own.Walltime, Bounds: own.ProcessLimits,
 		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.Rerunnable,
+		Priority:     j.spec.Priority,
 		NoticePeriod: own.NoticePeriod, Transfer: own.Transfer, Domain: own.Domain, Name: j.texts.name(),
 		FromQsub: j.spec.FromQsub, Owner: j.submission.owner, UID: j.submission.uid, GID: j.submission.gid,
 		Service: own.Service, Secrets: own.Secrets, Container: own.Container,

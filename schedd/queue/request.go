@@ -28,6 +28,7 @@ type Request struct {
 	PredictedRuntime time.Duration // how long one is expected to take; 0: nobody knows
 	Reservation      string
 	Priority         int       // the highest among them
+	PriorityTasks    int       // of Ready, those with Priority, as far as they were counted
 	OldestSubmit     time.Time // submit time of the first of those
 	Ports            []roost.PortRequest
 	Now              bool               // an operator wants them to run now, out of turn
@@ -52,6 +53,27 @@ const StaysHomeText = jobad.StaysHomeText
 
 // IsGang reports whether tasks of the request start together.
 func (r *Request) IsGang() bool { return r.gangSize > 1 || r.mpiJob != 0 }
+
+// maxPriorityClasses bounds the classes that are looked at to count the tasks with the
+// highest priority.
+const maxPriorityClasses = 64
+
+// atTopPriority returns how many tasks have the priority of the first class. The classes
+// that have it are the top of the heap.
+func (h classHeap) atTopPriority() (tasks int) {
+	var look [maxPriorityClasses]int
+	for next, end := 0, min(len(h), 1); next < end; next++ {
+		at := look[next]
+		tasks += h[at].count
+		for child := 2*at + 1; child <= 2*at+2 && child < len(h) && end < len(look); child++ {
+			if h[child].job.spec.Priority == h[0].job.spec.Priority {
+				look[end] = child
+				end++
+			}
+		}
+	}
+	return tasks
+}
 
 // classHeap orders classes by priority, then by age.
 type classHeap []*taskClass

@@ -50,6 +50,7 @@ func (q *requestIndex) Request(id RequestID) (*Request, bool) {
 		top := r.classes[0].job
 		r.PredictedRuntime = q.predictedRuntime(r)
 		r.Priority, r.OldestSubmit = top.spec.Priority, time.Unix(0, top.orderTime)
+		r.PriorityTasks = min(r.classes.atTopPriority(), r.Ready)
 		if r.classes[0].spec.NeedsRestore {
 			// what had to leave a machine goes on before the rest of its job begins
 			r.OldestSubmit = r.OldestSubmit.Add(-1)

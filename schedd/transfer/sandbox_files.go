@@ -90,6 +90,7 @@ func (t *FileTransfers) BuildProgram(a roost.AttemptID, node string) (w *wire.Pr
 		Environment: programStrings(t.buildEnvironment(p, a)), Script: []byte(p.Script),
 		ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable,
+		Priority:    int32(p.Priority),
 		Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID,
 		User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: codec.WireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: codec.WireImage(p.Restore,

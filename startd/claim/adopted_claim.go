@@ -189,7 +189,7 @@ func (f *Adopted) Resume() slot.Claim {
 	claim.Running = f.State.Phase == proto.Running && !f.StarterDead
 	claim.RunningSince = roost.BootTime(f.State.Since)
 	claim.AttemptInfo = slot.AttemptInfo{Walltime: h.attempt.record.Walltime, Expected: h.attempt.record.Expected,
-		NotRestartable: h.attempt.record.Once}
+		NotRestartable: h.attempt.record.Once, Priority: h.attempt.record.Priority}
 	claim.ProcessesGone = f.State.Phase == proto.Ended
 	if claim.Running {
 		h.watchGPUs(h.attempt.id)

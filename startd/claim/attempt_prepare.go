@@ -53,6 +53,7 @@ func (h launcher) prepareAttempt(a *Attempt) error {
 			h.machine.config.Name)
 	}
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
+	r.Priority = min(max(p.GetPriority(), roost.MinPriority), roost.MaxPriority)
 	r.Interactive, r.PBS, r.Slurm = p.GetInteractive(), isQsubJob(p), p.GetSlurm().GetId()
 	if service := p.GetService(); service != nil {
 		r.Service = encodeReport(service)

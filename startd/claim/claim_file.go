@@ -67,6 +67,7 @@ type attemptRecord struct {
 	Owes     bool            `json:",omitempty"` // the epilogue is to be run when it has ended
 	Expected time.Duration   `json:",omitempty"`
 	Once     bool            `json:",omitempty"`
+	Priority int32           `json:",omitempty"`
 	Policy   []byte          `json:",omitempty"` // of checkpoints, as it came
 	Next     uint64          `json:",omitempty"` // sequence number of the next image
 	Unkept   []byte          `json:",omitempty"` // what the schedd was told of the last one, and has not answered

@@ -118,10 +118,15 @@ type Claim struct {
 	printed              printedClaimAd
 }
 
+// BoundPriority returns the priority of a job as a schedd says it, within the range that
+// priorities have.
+func BoundPriority(n int32) int32 { return min(max(n, roost.MinPriority), roost.MaxPriority) }
+
 // AttemptInfo are what is known of an attempt before it runs.
 type AttemptInfo struct {
 	Walltime       time.Duration // 0: no limit
 	Expected       time.Duration // that it takes, as attempts like it did; 0: nobody knows
+	Priority       int32         // of its job, among those of its submitter
 	NotRestartable bool          // its task is not run again if it is interrupted and nothing of it was saved
 }
 

@@ -179,6 +179,12 @@ func (c *Claim) describe(clock ClockReading, saved func(*Claim) CheckpointInfo) 
 func (c *Claim) describeTask(ad *classad.Ad, clock ClockReading) {
 	ad.SetString(roost.AttrJob, c.Attempt.Task.String())
 	ad.SetInt(roost.AttrSince, clock.unix(c.RunningSince))
+	if c.Priority != 0 {
+		ad.SetInt(roost.AttrPriority, int64(c.Priority))
+	}
+	if c.Attempt.Attempt > 1 {
+		ad.SetInt(roost.AttrClaimAttempt, int64(c.Attempt.Attempt))
+	}
 	if c.Walltime > 0 {
 		ad.SetInt(roost.AttrEnds, clock.unix(c.RunningSince+c.Walltime))
 	}

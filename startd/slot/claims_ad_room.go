@@ -30,7 +30,7 @@ func (c *Claim) maxAdBytes() int {
 	task := roost.JobID{Seq: maxNumber, Host: c.Schedd}.Task(1 << 31)
 	full.State, full.Running, full.hasPlacement, full.endReason, full.preemptor = Busy, true, true, "ending", c
 	full.Attempt = roost.AttemptID{Task: task, Attempt: 1<<31 - 1}
-	full.AttemptInfo = AttemptInfo{Walltime: 1, Expected: 1, NotRestartable: true}
+	full.AttemptInfo = AttemptInfo{Walltime: 1, Expected: 1, Priority: roost.MinPriority, NotRestartable: true}
 	full.Placement.Parts, full.Placement.Shares = nil, nil
 	saved := func(*Claim) CheckpointInfo {
 		return CheckpointInfo{Possible: true, Last: time.Unix(longestTimeText, 0)}

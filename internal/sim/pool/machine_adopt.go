@@ -56,7 +56,8 @@ func (m *machineNode) addClaim(h *claimRunner) {
 		if s.program != nil {
 			p := s.program
 			claim.AttemptInfo = slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()),
-				Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+				Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce(),
+				Priority: slot.BoundPriority(p.GetPriority())}
 		}
 	}
 	var err error

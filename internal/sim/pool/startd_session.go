@@ -106,7 +106,8 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 		m.programs[id] = a
 		p := a.GetProgram()
 		terms := slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()),
-			Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+			Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce(),
+			Priority: slot.BoundPriority(p.GetPriority())}
 		if m.core.Activate(m.bootTime(), session, schedd, id, attemptID(schedd, a.GetAttempt()), terms) != nil {
 			delete(m.programs, id)
 		}
