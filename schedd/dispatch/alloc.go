@@ -156,7 +156,7 @@ func (d allocPlacement) place(now roost.BootTime, r RequestID, want InsideAllocs
 		if _, delayed := d.inside.delayed[alloc]; holder == nil || delayed {
 			continue
 		}
-		if d.isAvailable(now, holder) {
+		if d.isUnavailable(now, holder) {
 			d.refused(now, alloc, "its machine is drained, or reserved for others")
 			continue
 		}

@@ -80,7 +80,7 @@ func (d *Dispatcher) Finished(now roost.BootTime, a roost.AttemptID) {
 	}
 	delete(d.busy, a.Task)
 	d.emit(AcknowledgeExit{c.Node, a})
-	if d.jobQueue.ReusesClaim(a.Task) && !c.resizing && d.nodes[c.Node].connected && !d.isAvailable(now, c) &&
+	if d.jobQueue.ReusesClaim(a.Task) && !c.resizing && d.nodes[c.Node].connected && !d.isUnavailable(now, c) &&
 		!allocsOf(d).isTooMuch(c) {
 		c.releaseAtEnd = false // of the failures that the queue counts itself
 		d.setState(now, c, Restarting)

@@ -119,6 +119,7 @@ type Dispatcher struct {
 	restarting     map[roost.TaskID]*Claim        // Restarting
 	gangs          map[roost.GrantID]*pendingGang // that are not there yet, or were given up a moment ago
 	unavailable    map[string][]UnavailableWindow // by node
+	windowOrder    uint64                         // of the last change of unavailable
 	nodeEnds       map[string]roost.BootTime      // of pilots, by node: when they are gone
 	inside         insideClaims
 	effects        []Effect
@@ -190,7 +191,7 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Requested,
 		Lease: leaseAt(d, g.Node, g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
-		gang: of,
+		gang: of, windowOrder: d.windowOrder,
 	}
 	c.silence = d.jobQueue.SilenceRules(g.Request)
 	if of != nil {
@@ -313,7 +314,7 @@ func (d *Dispatcher) ClaimAnswered(now roost.BootTime, nodeName string, r ClaimR
 func (d *Dispatcher) assignNext(now roost.BootTime, c *Claim) {
 	n := d.nodes[c.Node]
 	if c.releaseAtEnd || c.resizing || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
-		d.isAvailable(now, c) || allocsOf(d).isTooMuch(c) {
+		d.isUnavailable(now, c) || allocsOf(d).isTooMuch(c) {
 		d.release(c)
 		return
 	}

@@ -8,14 +8,25 @@ type UnavailableWindow struct {
 	Node        string
 	From, Until roost.BootTime // Until 0: until it is taken back
 	Reservation string         // of those who may run there; "": nobody
+
+	order uint64 // the later it became known, the larger
 }
 
 // SetUnavailable replaces what is known to be drained and reserved. What runs there runs
 // on; a claim that would take a task that might not have ended by then is given back
 // instead.
 func (d *Dispatcher) SetUnavailable(all []UnavailableWindow) {
+	before := d.unavailable
 	d.unavailable = make(map[string][]UnavailableWindow, len(all))
+	d.windowOrder++
 	for _, k := range all {
+		k.order = d.windowOrder
+		for _, old := range before[k.Node] {
+			if k.order = old.order; k == old {
+				break
+			}
+			k.order = d.windowOrder
+		}
 		d.unavailable[k.Node] = append(d.unavailable[k.Node], k)
 	}
 }
@@ -43,8 +54,10 @@ func endsTooSoon(d *Dispatcher, now roost.BootTime, c *Claim) bool {
 	return walltime <= 0 || now+walltime > end
 }
 
-// isAvailable reports whether no task of a claim's request may begin on its node now.
-func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
+// isUnavailable reports whether no task of a claim's request may begin on its node now.
+// Of the first task of a claim the leader knew: it may have given a part of the node that
+// nobody has reserved.
+func (d *Dispatcher) isUnavailable(now roost.BootTime, c *Claim) bool {
 	if endsTooSoon(d, now, c) {
 		return true
 	}
@@ -54,6 +67,9 @@ func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
 	}
 	walltime, reservation := d.jobQueue.RuntimeBound(c.Request)
 	for _, k := range list {
+		if c.isNew() && k.order <= c.windowOrder {
+			continue
+		}
 		over := k.Until != 0 && now >= k.Until
 		if !over && (k.Reservation == "" || k.Reservation != reservation) && (walltime <= 0 || now+walltime > k.From) {
 			return true
@@ -61,3 +77,6 @@ func (d *Dispatcher) isAvailable(now roost.BootTime, c *Claim) bool {
 	}
 	return false
 }
+
+// isNew reports whether a claim has had no task yet.
+func (c *Claim) isNew() bool { return c.Attempt.Attempt == 0 && !c.adopted }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,48 @@ func TestNodeEnds(t *testing.T) {
 		e := w.d.Effects()
 		if freed := len(e) == 2 && e[1] == Effect(ReleaseClaim{"n0", 7}); freed != tt.free {
 			t.Errorf("%s: got %v, given back: want %v", name, e, tt.free)
+		}
+		w.d.Check()
+	}
+}
+
+// TestNewClaimBesideReservation checks that a claim on a node that is reserved in part
+// takes its task. The leader knew of that when it granted it. A claim that was granted
+// before does not, and neither does the next task of either.
+func TestNewClaimBesideReservation(t *testing.T) {
+	now := time.Hour
+	window := UnavailableWindow{Node: "n0", From: now + 100*time.Hour, Until: now + 200*time.Hour, Reservation: "class"}
+	for name, tt := range map[string]struct{ knownBefore, repeated, free bool }{
+		"known when it was granted":        {true, false, false},
+		"and said again":                   {true, true, false},
+		"heard of between grant and claim": {false, false, true},
+	} {
+		w := newTestPool(t, 5, 2, 1)
+		w.now = now
+		w.machines["n0"].up = true
+		if tt.knownBefore {
+			w.d.SetUnavailable([]UnavailableWindow{window})
+		}
+		w.d.Granted(w.now, Grant{GrantID: roost.GrantID{Epoch: 1, ID: 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Connected(w.now, "n0", nil)
+		if tt.repeated || !tt.knownBefore {
+			w.d.SetUnavailable([]UnavailableWindow{{Node: "n1"}, window})
+		}
+		w.d.Effects()
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
+		e := w.d.Effects()
+		if freed := slices.Contains(e, Effect(ReleaseClaim{"n0", 7})); freed != tt.free {
+			t.Errorf("%s: got %v, given back: want %v", name, e, tt.free)
+		}
+		if tt.free {
+			continue
+		}
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+		w.d.Exited(w.now, "n0", a)
+		w.b.recordEnd(a)
+		w.d.Finished(w.now, a)
+		if e := w.d.Effects(); !slices.Contains(e, Effect(ReleaseClaim{"n0", 7})) {
+			t.Errorf("%s: after its first task it is not given back: %v", name, e)
 		}
 		w.d.Check()
 	}
