@@ -9,7 +9,8 @@ const (
 	AttrPeriodicRemove  = "PeriodicRemove"
 	AttrPeriodicVacate  = "PeriodicVacate"
 	AttrOnExitHold      = "OnExitHold"
-	AttrOnExitRemove    = "OnExitRemove" // false: a task that has ended runs again
+	AttrOnExitRemove    = "OnExitRemove"       // false: a task that has ended runs again
+	AttrSuccessCode     = "JobSuccessExitCode" // the exit code that is success; absent: 0 (HTCondor)
 
 	AttrPeriodicHoldReason   = "PeriodicHoldReason"
 	AttrPeriodicRemoveReason = "PeriodicRemoveReason"

@@ -95,6 +95,8 @@ type Exit struct {
 	PeakGPUMemory int64 `json:"peak_gpu_memory_bytes,omitempty"`
 	Disk          int64 `json:"disk_bytes,omitempty"`
 
+	SuccessCode int32 `json:"success_code,omitempty"` // the exit code that its job calls success
+
 	Preemptor *PreemptionParty `json:"preemptor,omitempty"` // of a preempted attempt, if it is known
 	Stored    *StoredOutput    `json:"stored,omitempty"`    // what it wrote that is on the checkpoint server
 	Steps     []Step           `json:"steps,omitempty"`     // of srun
@@ -170,8 +172,8 @@ func ExitOf(e *scheddapi.ExitStatus) *Exit {
 	const second = 1e9
 	return &Exit{
 		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(),
-		Cause: causeName(e.GetCause()),
-		Wall:  float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second,
+		Cause: causeName(e.GetCause()), SuccessCode: e.GetSuccessCode(),
+		Wall: float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second,
 		SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
 		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
 		Written:       e.GetUsage().GetWriteBytes(),

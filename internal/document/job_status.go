@@ -65,16 +65,21 @@ func FailedCount(s *scheddapi.JobStatus) int {
 	return int(n["failed"] + n[roost.Removed.String()])
 }
 
-// FailedExit reports whether a task ended other than by itself with exit code 0.
+// FailedExit reports whether a task did not end by itself with the exit code of success.
+// That is 0 unless its job has another.
 func FailedExit(e *scheddapi.ExitStatus) bool {
-	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != scheddapi.Cause_CAUSE_EXITED)
+	return e != nil && (e.GetCode() != e.GetSuccessCode() ||
+		e.GetSignal() != 0 || e.GetCause() != scheddapi.Cause_CAUSE_EXITED)
 }
 
 // TaskCode is the exit status of a task as a shell gives it. It is the task's own code,
-// 128 and the number of a signal, or 127 where it could not start.
+// 128 and the number of a signal, or 127 where it could not start. It is 0 of a task
+// that has succeeded with another code.
 func TaskCode(s *scheddapi.JobStatus) int {
 	e := s.GetExit()
 	switch {
+	case e.GetSuccessCode() != 0 && !FailedExit(e) && FailedCount(s) == 0:
+		return 0
 	case e.GetSignal() != 0:
 		return 128 + int(e.GetSignal())
 	case e.GetCode() != 0:
@@ -103,6 +108,9 @@ func EndText(e *scheddapi.ExitStatus) string {
 			text += ", core dumped"
 		}
 		return text
+	}
+	if n := e.GetSuccessCode(); n != 0 && n != e.GetCode() {
+		return fmt.Sprintf("exit code %d, and success is %d", e.GetCode(), n)
 	}
 	return fmt.Sprintf("exit code %d", e.GetCode())
 }

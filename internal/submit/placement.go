@@ -57,6 +57,10 @@ func (b resourceReader) readPlacement() {
 func (b resourceReader) readLimits() {
 	retries, _ := b.constantInt("retries", 0, 1000, "It says how often a task that failed is run again.")
 	b.ad.SetInt(roost.AttrMaxRetries, retries)
+	if n, ok := b.constantInt("success_exit_code", 0, 255,
+		"It is the exit code of a program that has succeeded; without it that is 0."); ok && n != 0 {
+		b.ad.SetInt(roost.AttrSuccessCode, n)
+	}
 	notice, lease := b.parser.options.Defaults.Notice, b.parser.options.Defaults.Lease
 	if d, _, ok := b.constantDuration("notice", 0); ok {
 		notice = d

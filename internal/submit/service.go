@@ -25,7 +25,9 @@ const serviceExample = "service { }"
 
 // refusedInService are settings of a job that contradict a service, and why.
 var refusedInService = map[string]string{
-	"walltime":    "A service runs until roost rm removes it. Remove walltime, or the service block.",
+	"walltime": "A service runs until roost rm removes it. Remove walltime, or the service block.",
+	"success_exit_code": "A task of a service is started again however it ends. Remove success_exit_code, or the " +
+		"service block.",
 	"retries":     "A task of a service is started again whenever it ends. Remove retries, or the service block.",
 	"run_count":   "A task of a service is started again whenever it ends. Remove run_count, or the service block.",
 	"rerunnable":  "A task of a service is started again whenever it ends. Remove rerunnable, or the service block.",

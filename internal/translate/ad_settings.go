@@ -219,7 +219,8 @@ func (w *adWriter) writeResources() {
 		}
 	}
 	for _, s := range []struct{ name, attribute string }{{"gpus", roost.AttrRequestGpus}, {"nice", roost.AttrNice},
-		{"priority", roost.AttrPriority}, {"retries", roost.AttrMaxRetries}} {
+		{"priority", roost.AttrPriority}, {"retries", roost.AttrMaxRetries},
+		{"success_exit_code", roost.AttrSuccessCode}} {
 		if n, ok := w.number(s.attribute); ok && n != 0 {
 			w.job.setSource(s.name, strconv.FormatInt(n, 10))
 		}

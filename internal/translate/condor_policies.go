@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ func (q *condorJob) setPolicies() {
 	}
 	q.setMail()
 	q.carryOver(whole("retries", 0), "max_retries")
+	q.carryOver(whole("success_exit_code", 0), "success_exit_code")
 	q.setConditions()
 	q.carryOver(seconds("lease"), "job_lease_duration")
 	q.carryOver(seconds("notice"), "job_max_vacate_time", "kill_sig_timeout")
@@ -44,7 +46,7 @@ func (q *condorJob) setPolicies() {
 }
 
 // neutralValues are values of commands that say what happens in any case.
-var neutralValues = map[string]string{"leave_in_queue": "false", "success_exit_code": "0",
+var neutralValues = map[string]string{"leave_in_queue": "false",
 	"want_graceful_removal": "true"}
 
 // setConditions carries over conditions with a counterpart.
@@ -149,7 +151,8 @@ func (q *condorJob) setExitCondition() {
 	}
 	if n, ok := q.job.settings["retries"]; ok {
 		delete(q.job.settings, "retries")
-		leaves = append([]string{"NumJobCompletions > " + n, "ExitCode =?= 0"}, leaves...)
+		success := cmp.Or(q.job.settings["success_exit_code"], "0")
+		leaves = append([]string{"NumJobCompletions > " + n, "ExitCode =?= " + success}, leaves...)
 	}
 	for i, v := range leaves {
 		if len(leaves) > 1 {

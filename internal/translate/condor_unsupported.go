@@ -14,8 +14,6 @@ func unsupportedCondorCommands() map[string]string {
 			"preserve_relative_paths copy_to_spool run_as_owner load_profile coresize transfer_input transfer_output " +
 			"transfer_error",
 		"Mail has the same text for all jobs.": "email_attributes",
-		"A task has succeeded if it ends " +
-			"with 0.": "success_exit_code",
 		"Jobs that have ended are in the history: roost " +
 			"history.": "leave_in_queue",
 		"walltime limits the time that a " +
@@ -56,7 +54,7 @@ func knownCondorCommands() []string {
 		"gpus_minimum_memory deferral_time preserve_relative_paths " +
 		"periodic_hold periodic_hold_reason periodic_hold_subcode periodic_release periodic_vacate periodic_remove " +
 		"periodic_remove_reason periodic_remove_subcode on_exit_hold on_exit_hold_reason on_exit_hold_subcode " +
-		"on_exit_remove retry_until " +
+		"on_exit_remove retry_until success_exit_code " +
 		"request_cpus request_gpus request_memory request_disk allowed_execute_duration requirements rank priority " +
 		"accounting_group nice_user concurrency_limits hold max_materialize max_retries job_lease_duration " +
 		"notification notify_user job_max_vacate_time checkpoint_exit_code transfer_checkpoint_files batch_name")

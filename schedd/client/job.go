@@ -51,7 +51,8 @@ func (s State) IsFinal() bool { return s == Completed || s == Removed || s == Fa
 // Exit is how an attempt ended, and what it used.
 type Exit struct {
 	Code        int     `json:"code"`
-	Signal      int     `json:"signal"` // 0: none
+	Signal      int     `json:"signal"`       // 0: none
+	SuccessCode int     `json:"success_code"` // the exit code that its job calls success
 	Core        bool    `json:"core"`
 	Cause       string  `json:"cause"` // "exited", "walltime", "memory" and so on, see roost-json(7)
 	Reason      string  `json:"reason"`
@@ -64,7 +65,8 @@ type Exit struct {
 
 // Succeeded reports whether a job or task has ended well, with all of its tasks.
 func (j *Job) Succeeded() bool {
-	return j.State == Completed && j.Counts["failed"] == 0 && (j.Exit == nil || j.Exit.Code == 0 && j.Exit.Signal == 0)
+	return j.State == Completed && j.Counts["failed"] == 0 && (j.Exit == nil ||
+		j.Exit.Code == j.Exit.SuccessCode && j.Exit.Signal == 0)
 }
 
 // UnmarshalJSON reads a record. Members that are not known stay in Raw.

@@ -90,7 +90,7 @@ func WireExitStatus(x *queue.AttemptExit) *wire.ExitStatus {
 	status := &wire.ExitStatus{
 		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
 		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS, Usage: wireUsed(x),
-		Steps: wireSteps(x.Steps),
+		Steps: wireSteps(x.Steps), SuccessCode: x.SuccessCode,
 	}
 	if x.Preemptor != nil {
 		status.Preemptor = wire.FromParty(*x.Preemptor)

@@ -203,7 +203,7 @@ func (q *Queue) failNotRerunnable(j *job, i int, r *eventlog.TaskRecord, why str
 	if r.Exit != nil {
 		x = *r.Exit
 	}
-	if x.Code == 0 && x.Signal == 0 { // whatever it said before that, it has not succeeded
+	if (x.Code == 0 || x.Code == x.SuccessCode) && x.Signal == 0 { // whatever it said before that, it has not succeeded
 		x.Signal = sigkill
 	}
 	x.Reason, r.MachineFailures = "it was interrupted and may not be run twice: "+why, 0

@@ -48,8 +48,25 @@ func (q attemptDecisions) RecordEnded(now time.Time, a roost.AttemptID, x *event
 		return eventlog.JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
 	e := eventAbout(now, eventlog.Ended, a)
+	x = q.withSuccessCode(a, x)
 	e.Exit, e.Force = q.judgeExit(now, a, q.interruptedExit(a, q.addPreemptionCost(a, x))), q.failsWhenInterrupted(a)
 	return e, nil
+}
+
+// WithSuccessCode returns how an attempt ended with the exit code that its job calls
+// success. The machine that it ran on does not know that code.
+func WithSuccessCode(q *Queue, a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
+	return attemptDecisions{q.jobTable}.withSuccessCode(a, x)
+}
+
+func (q attemptDecisions) withSuccessCode(a roost.AttemptID, x *eventlog.AttemptExit) *eventlog.AttemptExit {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil || x == nil || j.spec.SuccessCode == x.SuccessCode {
+		return x
+	}
+	y := *x
+	y.SuccessCode = j.spec.SuccessCode
+	return &y
 }
 
 // RecordLost decides that an attempt is gone without an exit status; false for old news.

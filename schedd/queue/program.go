@@ -34,6 +34,7 @@ type TaskProgram struct {
 	Out              string // empty: captured
 	Err              string
 	JoinErr          bool
+	SuccessCode      int32  // the exit code of a program that has succeeded
 	RemoveOutput     string // of o and e: Out, or Err, goes when the task has succeeded
 	Umask            uint32
 	Walltime         time.Duration
@@ -152,6 +153,7 @@ func (q programBuilder) Program(a roost.AttemptID) (TaskProgram, error) {
 	q.addCheckpointing(j, a, &p)
 	p.JoinErr, _ = m.Ad.Bool(roost.AttrJoinOutput)
 	p.RemoveOutput, _ = m.Ad.Str(roost.AttrRemoveOutput)
+	p.SuccessCode = j.spec.SuccessCode
 	p.Umask = 0o022
 	if n, ok := m.Ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777

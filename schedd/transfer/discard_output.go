@@ -14,7 +14,7 @@ import (
 // succeeded, and its job asked for that (qsub -R).
 func (c *OutputFetch) discardOnSuccess(letters string) bool {
 	s := c.Exited.GetStatus()
-	return s.GetCause() == wire.Cause_CAUSE_EXITED && s.GetCode() == 0 && s.GetSignal() == 0 &&
+	return s.GetCause() == wire.Cause_CAUSE_EXITED && s.GetCode() == c.SuccessCode && s.GetSignal() == 0 &&
 		strings.ContainsAny(c.RemoveOutput, letters)
 }
 

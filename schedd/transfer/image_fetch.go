@@ -265,7 +265,7 @@ func (t *FileTransfers) sendImageResult(node string, a roost.AttemptID, sequence
 // EndWaitsForImage reports whether the end of an attempt has to wait for an image on its
 // way. A task that has succeeded needs none.
 func (t *FileTransfers) EndWaitsForImage(p *StartdNode, a roost.AttemptID, e *wire.Exited, now time.Time) bool {
-	if codec.QueueExit(e.GetStatus()).IsSuccess() {
+	if queue.WithSuccessCode(t.queue, a, codec.QueueExit(e.GetStatus())).IsSuccess() {
 		t.cancelImageFetch(a)
 		t.deleteServerImage(a, e.GetUnkept())
 		return false

@@ -448,8 +448,9 @@ type ExitStatus struct {
 	Preemptor   *PreemptionParty `protobuf:"bytes,13,opt,name=preemptor,proto3" json:"preemptor,omitempty"` // of CAUSE_PREEMPTED: for whom it made room; absent: unknown
 	// of CAUSE_MACHINE: the program ran, or may have run, though nothing else says so
 	Begun         bool          `protobuf:"varint,14,opt,name=begun,proto3" json:"begun,omitempty"`
-	Stored        *StoredOutput `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"` // what it wrote that is on the checkpoint server; absent: nothing
-	Steps         []*StepRecord `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`   // in order of their numbers; the first 1,000
+	Stored        *StoredOutput `protobuf:"bytes,15,opt,name=stored,proto3" json:"stored,omitempty"`                               // what it wrote that is on the checkpoint server; absent: nothing
+	Steps         []*StepRecord `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`                                 // in order of their numbers; the first 1,000
+	SuccessCode   int32         `protobuf:"varint,17,opt,name=success_code,json=successCode,proto3" json:"success_code,omitempty"` // the exit code that its job calls success; from the schedd only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -594,6 +595,13 @@ func (x *ExitStatus) GetSteps() []*StepRecord {
 		return x.Steps
 	}
 	return nil
+}
+
+func (x *ExitStatus) GetSuccessCode() int32 {
+	if x != nil {
+		return x.SuccessCode
+	}
+	return 0
 }
 
 // StepRecord is a step of a task: what srun of the Slurm dialect ran in it. All of it is
@@ -10194,7 +10202,7 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\x92\x04\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xb5\x04\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -10214,7 +10222,8 @@ const file_scheddapi_schedd_proto_rawDesc = "" +
 	"\tpreemptor\x18\r \x01(\v2\x1b.roost.wire.PreemptionPartyR\tpreemptor\x12\x14\n" +
 	"\x05begun\x18\x0e \x01(\bR\x05begun\x120\n" +
 	"\x06stored\x18\x0f \x01(\v2\x18.roost.wire.StoredOutputR\x06stored\x12,\n" +
-	"\x05steps\x18\x10 \x03(\v2\x16.roost.wire.StepRecordR\x05steps\"\x8c\x04\n" +
+	"\x05steps\x18\x10 \x03(\v2\x16.roost.wire.StepRecordR\x05steps\x12!\n" +
+	"\fsuccess_code\x18\x11 \x01(\x05R\vsuccessCode\"\x8c\x04\n" +
 	"\n" +
 	"StepRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +

@@ -22,6 +22,8 @@ type AttemptExit struct {
 	Stored    StoredOutput
 	Verdict   jobpolicy.Verdict // of its user's conditions
 	Steps     *Steps            // what srun ran in it; nil: nothing
+	// the exit code that its job calls success; nobody but the queue sets it
+	SuccessCode int32
 }
 
 // StoredOutput names the output of an attempt that is on the checkpoint server. Each name
@@ -68,8 +70,10 @@ const (
 	CausePrologue      // the prologue of its machine would not have it
 )
 
-// IsSuccess reports whether the program ended by itself with exit code 0.
-func (e *AttemptExit) IsSuccess() bool { return e.Cause == CauseExited && e.Code == 0 && e.Signal == 0 }
+// IsSuccess reports whether the program ended by itself with the exit code of success.
+func (e *AttemptExit) IsSuccess() bool {
+	return e.Cause == CauseExited && e.Code == e.SuccessCode && e.Signal == 0
+}
 
 func (e *AttemptExit) append(b []byte) []byte {
 	b = appendNumber(b, 1, uint64(uint32(e.Code)))
@@ -95,7 +99,7 @@ func (e *AttemptExit) append(b []byte) []byte {
 			b = appendMessage(b, 25, e.Steps.List[i].append)
 		}
 	}
-	return e.Stored.append(b)
+	return e.Stored.append(appendNumber(b, 26, uint64(uint32(e.SuccessCode))))
 }
 
 // append adds the form on disk, within that of an exit.
@@ -167,6 +171,8 @@ func (x *AttemptExit) decode(b []byte) error {
 			x.MaxRSS = int64(f.value)
 		case 10:
 			x.Used.Peak = int64(f.value)
+		case 26:
+			x.SuccessCode = int32(f.value)
 		case 11:
 			x.Used.Read = int64(f.value)
 		case 12:

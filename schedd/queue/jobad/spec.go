@@ -63,6 +63,7 @@ type JobSpec struct {
 	NoticePeriod      time.Duration
 	Lease             time.Duration
 	Retries           int
+	SuccessCode       int32 // the exit code of a program that has succeeded
 	Rerunnable        bool
 	Interactive       bool // it has a terminal, and ends with it
 	MaxRunning        int
@@ -131,8 +132,8 @@ func ReadSpec(ad *classad.Ad) (p JobSpec, err error) {
 	p.NoticePeriod = time.Duration(r.number(roost.AttrNoticePeriod, defaultNotice, 0, maxSeconds)) * time.Second
 	p.ProcessLimits, p.Mail = r.processLimits(), r.mailOptions()
 	p.Lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
-	p.Retries, p.RunCount = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000)),
-		int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
+	p.Retries, p.RunCount, p.SuccessCode = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000)),
+		int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32)), int32(r.number(roost.AttrSuccessCode, 0, 0, 255))
 	p.GangSize, p.Reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)),
 		r.text(roost.AttrReservation, "")
 	p.MPIGang, p.Processes = r.boolean(roost.AttrMPIGang, false),
