@@ -149,7 +149,7 @@ faults: build ## break SEEDS (10000) simulated pools, and hold them against what
 .PHONY: fault-plants
 fault-plants: ## prove that the simulator finds each bug that is planted, one for each promise at least
 	$(GO) test -tags 'plants,$(LEAN)' -count 1 -timeout 2h -v -run Mutants ./internal/sim/fuzz ./internal/cli/sim ./schedd/queue ./schedd/feed \
-		./internal/accounting/store ./internal/provision/plan
+		./internal/accounting/store ./internal/provision/plan ./negotiator/match ./schedd
 
 .PHONY: clean
 clean: ## remove bin/ and build/

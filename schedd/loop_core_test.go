@@ -13,7 +13,7 @@ import (
 
 // steppedSchedd is a schedd that a test turns, and what it has had done.
 type steppedSchedd struct {
-	*testing.T
+	testing.TB
 	core          *LoopCore
 	at            ClockReading
 	connected     []string
@@ -54,7 +54,7 @@ func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
 // TestLoopCore steps a schedd from a submission until the job is in the history. What is
 // decided leaves only when it is on disk.
 func TestLoopCore(t *testing.T) {
-	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.ResumeLogged(h.at)
 	ad := classad.New()
@@ -137,7 +137,7 @@ func TestLoopCore(t *testing.T) {
 // batch. They are not a part of the checkpoint: its snapshots and the events after those
 // that it covers must be the queue.
 func TestCheckpointWithLaterEvents(t *testing.T) {
-	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.ResumeLogged(h.at)
 	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
@@ -189,7 +189,7 @@ func TestCheckpointWithLaterEvents(t *testing.T) {
 // that somebody waits for. They must not wait longer than their delay, nor be more than
 // maxDeferredEvents.
 func TestDeferredEvents(t *testing.T) {
-	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.ResumeLogged(h.at)
 	s := h.core.schedd

@@ -40,7 +40,7 @@ func TestSnapshotOfManyJobs(t *testing.T) {
 			Submission: &queue.SubmittedJob{Owner: fmt.Sprintf("user%d", i%users), UID: uint32(1000 + i%users),
 				Ad: ad.String(), Count: 1}})
 	}
-	h := &steppedSchedd{T: t, at: ClockReading{at.Add(time.Minute), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{at.Add(time.Minute), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, q, 1, 0, h.at.Now, h)
 	h.core.setClock(h.at)
 	var s metrics.ScheddSnapshot
@@ -102,7 +102,7 @@ func TestUsersSnapshot(t *testing.T) {
 			Submission: &queue.SubmittedJob{Owner: fmt.Sprintf("user%d", i%3), UID: uint32(1000 + i%3),
 				Ad: ad.String(), Count: 2}})
 	}
-	h := &steppedSchedd{T: t, at: ClockReading{at.Add(time.Minute), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{at.Add(time.Minute), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, q, 1, 0, h.at.Now, h)
 	h.core.setClock(h.at)
 	got := h.core.schedd.metrics.usersSnapshot()

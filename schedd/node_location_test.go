@@ -14,7 +14,7 @@ import (
 // TestAnotherMachineAnswers checks that an attempt is not over when another machine
 // answers in its machine's place. No other attempt begins.
 func TestAnotherMachineAnswers(t *testing.T) {
-	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.ResumeLogged(h.at)
 	ad := classad.New()

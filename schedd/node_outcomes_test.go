@@ -13,9 +13,11 @@ import (
 
 // TestRetractOutcome checks that the negotiator, told of a task's failure, hears when the
 // task runs no more. The task ends by itself, or somebody removes it.
-func TestRetractOutcome(t *testing.T) {
+func TestRetractOutcome(t *testing.T) { checkOutcomes(t) }
+
+func checkOutcomes(t testing.TB) {
 	for _, removed := range []bool{false, true} {
-		h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+		h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 		h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 		h.core.ResumeLogged(h.at)
 		ad := classad.New()

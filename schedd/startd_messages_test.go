@@ -17,7 +17,7 @@ import (
 // message about an attempt on another node changes nothing, and it gets no input of that
 // attempt.
 func TestANodeSpeaksOfItsOwn(t *testing.T) {
-	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h := &steppedSchedd{TB: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.ResumeLogged(h.at)
 	ad := classad.New()

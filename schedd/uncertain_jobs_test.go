@@ -49,7 +49,7 @@ func TestUncertainJobs(t *testing.T) {
 			e, _ := q.HoldDamaged(now, 1, 1000, "it was damaged")
 			apply([]queue.JobEvent{e}, nil)
 
-			h := &steppedSchedd{T: t, at: ClockReading{now, time.Hour}}
+			h := &steppedSchedd{TB: t, at: ClockReading{now, time.Hour}}
 			h.core = NewCore("s", "domain", 40*time.Minute, 0, q, 2, 0, now, h)
 			h.core.ResumeLogged(h.at)
 			over := 600*time.Second + 6*time.Second + 10*time.Second

@@ -101,6 +101,14 @@ const (
 	AlternativesJoined
 	// D1: a task of an array starts whatever has become of the task with its index
 	IndexUnchecked
+	// R1, which the random cells of package negotiator/match find: priority displaces for
+	// the units of a request that do not have it, too
+	PriorityUnitsIgnored
+	// R1: tasks of the same priority displace each other
+	PriorityStepIgnored
+	// P9: the leader is told how an attempt ended before that is on disk, and again after a
+	// restart
+	OutcomeToldEarly
 	mutantCount = iota
 )
 
@@ -128,7 +136,8 @@ var mutantNames = [...]string{
 	UnansweredForgotten: "unanswered-forgotten",
 	FeedCutEarly:        "feed-cut-early", FeedRestartForgets: "feed-restart-forgets",
 	LateHoursUnmarked: "late-hours-unmarked", AlternativesJoined: "alternatives-joined",
-	IndexUnchecked: "index-unchecked",
+	IndexUnchecked: "index-unchecked", PriorityUnitsIgnored: "priority-units-ignored",
+	PriorityStepIgnored: "priority-step-ignored", OutcomeToldEarly: "outcome-told-early",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
@@ -136,7 +145,8 @@ var mutantNames = [...]string{
 // S14, S2, S9, S15, S3, S10, S5, S6, S7, S8). 26 is that of flows, F1, 27 that
 // of gangs, G5, those from 28 on are about provisioners (V6, V3, V7, V8), and 32 is that
 // of the accounts: each attempt of each queue is in them once (A1). 33 is that of
-// dependencies: a job starts when what it waits for has come, and not before (D1).
+// dependencies: a job starts when what it waits for has come, and not before (D1). 34 is
+// that of priorities: they displace only what they may, and for what has them (R1).
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -150,7 +160,8 @@ var guarantees = [...]int{
 	InsideCharged: 6, SizedPastMax: 19, FlowPartDoubled: 26, FlowPartLost: 26,
 	HalfEpochSaved: 27, SupplyUncounted: 28, CostUnbounded: 29, StatusErrorIsEnd: 30, UnansweredForgotten: 31,
 	FeedCutEarly: 32, FeedRestartForgets: 32, LateHoursUnmarked: 32,
-	AlternativesJoined: 33, IndexUnchecked: 33,
+	AlternativesJoined: 33, IndexUnchecked: 33, PriorityUnitsIgnored: 34, PriorityStepIgnored: 34,
+	OutcomeToldEarly: 9,
 }
 
 // All lists the bugs.

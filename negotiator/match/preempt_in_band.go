@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
@@ -42,7 +43,15 @@ func (p preemptionPlanner) preemptsByPriority(w *requestState, c *MachineClaim) 
 func (p preemptionPlanner) isLowerOwn(w *requestState, c *MachineClaim) bool {
 	f := p.Preemption.InBand
 	return f != nil && c.Band == w.Band && !c.Band.IsProd() && c.Submitter == w.Submitter && c.TaskStarted != 0 &&
-		int(w.Priority)-int(c.Priority) >= max(f.Step, 1)
+		int(w.Priority)-int(c.Priority) >= f.step()
+}
+
+// step is the least difference of priorities that counts.
+func (f *InBandPreemption) step() int {
+	if mutant.Active(mutant.PriorityStepIgnored) {
+		return 0
+	}
+	return max(f.Step, 1)
 }
 
 // displaceRefusal is why a claim with a low enough priority is left alone.
@@ -74,6 +83,9 @@ func (p preemptionPlanner) whyNotDisplaced(c *MachineClaim) displaceRefusal {
 // others are of lower ones. What was placed, or waits for room that is being made, counts
 // as those with the priority, because its schedd runs them first.
 func (p preemptionPlanner) priorityUnitsLeft(w *requestState) int {
+	if mutant.Active(mutant.PriorityUnitsIgnored) {
+		return w.Wanted
+	}
 	return w.PriorityUnits - (w.Wanted - w.unitsLeft) - w.preemption.awaitingVictims
 }
 
@@ -84,7 +96,7 @@ func (p preemptionPlanner) usesPriority(w *requestState) bool {
 		return false
 	}
 	lowest, found := p.lowestPriorities()[submitterInBand{w.Submitter, w.Band}]
-	return found && int(w.Priority)-int(lowest) >= max(f.Step, 1)
+	return found && int(w.Priority)-int(lowest) >= f.step()
 }
 
 // lowestPriorities returns the lowest priority of what runs of each submitter in each

@@ -11,9 +11,11 @@ import (
 
 // TestPriorities checks in random cells that priority displaces only what it may. It does
 // so for no more units than have it, and not at all unless the site allows it.
-func TestPriorities(t *testing.T) {
+func TestPriorities(t *testing.T) { checkRandomPriorities(t, 3000) }
+
+func checkRandomPriorities(t testing.TB, cells uint64) {
 	displaced := 0
-	for seed := range uint64(3000) {
+	for seed := range cells {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		s := randomTenants(t, rng)
 		r := s.Requests[0]
@@ -36,13 +38,13 @@ func TestPriorities(t *testing.T) {
 			t.Fatalf("seed %d: no unit has the priority, and %d displace by it", seed, n)
 		}
 	}
-	if displaced < 50 {
+	if displaced < int(cells)/60 {
 		t.Fatalf("only %d grants displace by priority", displaced)
 	}
 }
 
 // checkPriorities plans and returns how many grants displace by priority.
-func checkPriorities(t *testing.T, seed uint64, s *Snapshot) (displacing int) {
+func checkPriorities(t testing.TB, seed uint64, s *Snapshot) (displacing int) {
 	t.Helper()
 	f, r, placed := s.Preemption.InBand, s.Requests[0], 0
 	for _, g := range NewMatcher().Plan(newMatcherCopy(s)).Grants {

@@ -164,7 +164,7 @@ func (c *scriptCell) numbers(list string) (all []uint64) {
 }
 
 // randomTenants makes a pool with little free, and a request of a higher band.
-func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
+func randomTenants(t testing.TB, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(3) {
 		f, name := randomUnits(rng).EmptyClone(), fmt.Sprintf("m%d", i)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/flock"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -126,11 +127,16 @@ func (l *LeaderConn) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_
 // schedd that restarts before takes in that end again: the leader would count a failure
 // twice, and keep the job from a machine that it may need.
 func putOutcome(l *LeaderConn, n *leaderSession, o *wire.Outcome) {
-	l.loop.OnCommit(func() {
+	tell := func() {
 		if l.stream == n {
 			n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
 		}
-	})
+	}
+	if mutant.Active(mutant.OutcomeToldEarly) {
+		tell()
+		return
+	}
+	l.loop.OnCommit(tell)
 }
 
 // noteReported notes that the negotiator was told of a task that failed, which it may
