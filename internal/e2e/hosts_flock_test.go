@@ -156,6 +156,10 @@ func (f flockTest) testLoad() {
 	local := f.submitAt("second", "cpus = 2", "while ! test -e "+go1+"; do sleep 0.1; done")
 	f.awaitState("second", local, "running") // it has preempted the guest
 	f.await("the guest waits", func() bool { return f.stateAt("first", guest).State == "idle" })
+	f.await("the usage of the host's own user", func() bool {
+		here, _ := f.usedBy("second", "12345", "")
+		return here > 0
+	})
 	if err := os.WriteFile(go1, nil, 0o644); err != nil {
 		f.Fatal(err)
 	}
