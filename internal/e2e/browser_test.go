@@ -175,7 +175,9 @@ func (b *browser) checkAccessibility(t *testing.T, name string) {
 		return
 	}
 	browse(t, b, chromedp.Evaluate[int](string(script)+"; 1"))
-	const run = `axe.run().then(r => r.violations.filter(v => v.impact != "minor")
+	// colours that still change count as wrong
+	const run = `Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => axe.run())
+		.then(r => r.violations.filter(v => v.impact != "minor")
 		.map(v => v.impact + ": " + v.id + ": " + v.nodes.map(n => n.html.slice(0, 100)).join(", ")).join("\n"))`
 	if found := browse(t, b, chromedp.Evaluate[string](run, chromedp.EvalAwaitPromise)); found != "" {
 		t.Errorf("%s: axe-core finds %s", name, found)
