@@ -106,8 +106,8 @@ const (
 	PriorityUnitsIgnored
 	// R1: tasks of the same priority displace each other
 	PriorityStepIgnored
-	// P9: the leader is told how an attempt ended before that is on disk, and again after a
-	// restart
+	// P9: the leader is told how an attempt ended before that is on disk, and again
+	// after a restart
 	OutcomeToldEarly
 	mutantCount = iota
 )
