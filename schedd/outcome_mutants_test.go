@@ -16,7 +16,7 @@ func (f *failedTest) Fatalf(string, ...any) { panic(f) }
 
 // TestOutcomeMutants checks that an outcome that is told before it is on disk is found.
 func TestOutcomeMutants(t *testing.T) {
-	for _, b := range []mutant.Mutant{0, mutant.OutcomeToldEarly} {
+	for _, b := range []mutant.Mutant{0, mutant.OutcomeReportedEarly} {
 		mutant.Activate(b)
 		f, failed := &failedTest{t}, false
 		func() {

@@ -108,7 +108,7 @@ const (
 	PriorityStepIgnored
 	// P9: the leader is told how an attempt ended before that is on disk, and again
 	// after a restart
-	OutcomeToldEarly
+	OutcomeReportedEarly
 	mutantCount = iota
 )
 
@@ -137,7 +137,7 @@ var mutantNames = [...]string{
 	FeedCutEarly:        "feed-cut-early", FeedRestartForgets: "feed-restart-forgets",
 	LateHoursUnmarked: "late-hours-unmarked", AlternativesJoined: "alternatives-joined",
 	IndexUnchecked: "index-unchecked", PriorityUnitsIgnored: "priority-units-ignored",
-	PriorityStepIgnored: "priority-step-ignored", OutcomeToldEarly: "outcome-told-early",
+	PriorityStepIgnored: "priority-step-ignored", OutcomeReportedEarly: "outcome-reported-early",
 }
 
 // guarantees lists the number of the guarantee that each bug violates. 12 is the
@@ -161,7 +161,7 @@ var guarantees = [...]int{
 	HalfEpochSaved: 27, SupplyUncounted: 28, CostUnbounded: 29, StatusErrorIsEnd: 30, UnansweredForgotten: 31,
 	FeedCutEarly: 32, FeedRestartForgets: 32, LateHoursUnmarked: 32,
 	AlternativesJoined: 33, IndexUnchecked: 33, PriorityUnitsIgnored: 34, PriorityStepIgnored: 34,
-	OutcomeToldEarly: 9,
+	OutcomeReportedEarly: 9,
 }
 
 // All lists the bugs.

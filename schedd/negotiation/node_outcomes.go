@@ -132,7 +132,7 @@ func putOutcome(l *LeaderConn, n *leaderSession, o *wire.Outcome) {
 			n.out.Put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
 		}
 	}
-	if mutant.Active(mutant.OutcomeToldEarly) {
+	if mutant.Active(mutant.OutcomeReportedEarly) {
 		tell()
 		return
 	}
