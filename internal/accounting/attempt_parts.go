@@ -35,15 +35,15 @@ func (a *AttemptEntry) Skew() int64 {
 	return max(d, -d)
 }
 
-// HasFailed reports whether an attempt ended otherwise than by exit 0 or by removal.
+// HasFailed reports whether an attempt ended otherwise than by a success or by removal.
 func (a *AttemptEntry) HasFailed() bool {
-	switch a.Cause {
-	case NotEnded, EndedRemoval:
-		return false
-	case EndedExit:
-		return a.ExitCode != 0 || a.Signal != 0
-	}
-	return true
+	return a.Cause != NotEnded && a.Cause != EndedRemoval && !a.HasSucceeded()
+}
+
+// HasSucceeded reports whether an attempt ended by itself with exit code 0, or with that
+// which its job calls success.
+func (a *AttemptEntry) HasSucceeded() bool {
+	return a.Cause == EndedOwnSuccess || a.Cause == EndedExit && a.ExitCode == 0 && a.Signal == 0
 }
 
 // timePart is a time of an attempt during which its resources did not change.

@@ -178,6 +178,10 @@ const (
 	EndedCPUTime
 	EndedVirtualMemory
 	EndedPrologue
+	// EndedOwnSuccess is an exit code other than 0 that the job calls success.
+	EndedOwnSuccess
+	// EndedOwnFailure is exit code 0 of a job that calls another one success.
+	EndedOwnFailure
 )
 
 // IsCharged reports whether an attempt that ended so is charged. One that the pool, the

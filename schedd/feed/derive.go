@@ -112,7 +112,7 @@ func attemptEntry(job accounting.JobKey, e *queue.JobEvent, a *queue.AccountedAt
 			entry.Peak.Memory = roost.Bytes(max(x.MaxRSS, 0))
 		}
 		entry.Read, entry.Written = x.Used.Read, x.Used.Written
-		entry.Cause, entry.ExitCode, entry.Signal = endCause(x.Cause), x.Code, x.Signal
+		entry.Cause, entry.ExitCode, entry.Signal = endCause(x), x.Code, x.Signal
 		if !x.IsSuccess() {
 			entry.Reason = x.Describe()
 		}
@@ -128,7 +128,7 @@ func attemptEntry(job accounting.JobKey, e *queue.JobEvent, a *queue.AccountedAt
 	}
 	addSegments(entry, a, e.Time)
 	switch {
-	case entry.Cause == accounting.EndedExit:
+	case e.Exit != nil && e.Exit.Cause == queue.CauseExited:
 		entry.Useful = entry.Wall
 	case a.Saved.Wall > a.Origin.Wall:
 		entry.Useful = min((a.Saved.Wall-a.Origin.Wall)/1e6, entry.Wall)
@@ -136,9 +136,18 @@ func attemptEntry(job accounting.JobKey, e *queue.JobEvent, a *queue.AccountedAt
 	return entry
 }
 
-// endCause translates a cause: both count in the same order.
-func endCause(c queue.ExitCause) accounting.EndCause {
-	if cause := accounting.EndCause(c) + accounting.EndedExit; cause <= accounting.EndedPrologue {
+// endCause translates a cause: both count in the same order. Of a job that calls another
+// exit code than 0 success, the cause says whether it was one.
+func endCause(x *queue.AttemptExit) accounting.EndCause {
+	if x.Cause == queue.CauseExited && x.SuccessCode != 0 && x.Signal == 0 {
+		switch x.Code {
+		case x.SuccessCode:
+			return accounting.EndedOwnSuccess
+		case 0:
+			return accounting.EndedOwnFailure
+		}
+	}
+	if cause := accounting.EndCause(x.Cause) + accounting.EndedExit; cause <= accounting.EndedPrologue {
 		return cause
 	}
 	return accounting.EndedMachine

@@ -17,6 +17,7 @@ func causeNames() []string {
 		accounting.EndedGPUMemory: "gpu memory", accounting.EndedDisk: "disk", accounting.EndedRestore: "restore",
 		accounting.EndedPreemption: "preempted", accounting.EndedCPUTime: "cpu time",
 		accounting.EndedVirtualMemory: "virtual memory", accounting.EndedPrologue: "prologue",
+		accounting.EndedOwnSuccess: "own success", accounting.EndedOwnFailure: "own failure",
 	}
 }
 

@@ -49,7 +49,7 @@ func borgEnd(a *accounting.AttemptEntry) borgEventType {
 		return borgKill
 	case !a.Cause.IsCharged():
 		return borgEvict
-	case a.Cause == accounting.EndedExit && a.ExitCode == 0 && a.Signal == 0:
+	case a.HasSucceeded():
 		return borgFinish
 	}
 	return borgFail

@@ -59,7 +59,7 @@ func (l *WasteLine) add(a *accounting.AttemptEntry) {
 	l.HeldCPU, l.UsedCPU, l.Idle = l.HeldCPU+held, l.UsedCPU+used, l.Idle+max(held-used, 0)
 	l.HeldMem += int64(a.Held.Memory/roost.MiB) * (a.Wall / 1000)
 	l.PeakMem += int64(a.Peak.Memory/roost.MiB) * (a.Wall / 1000)
-	if a.Cause == accounting.EndedExit && a.ExitCode == 0 && a.Signal == 0 {
+	if a.HasSucceeded() {
 		l.Succeeded++
 		l.Peak = max(l.Peak, int64(a.Peak.Memory))
 	}

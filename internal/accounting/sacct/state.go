@@ -27,8 +27,8 @@ func State(r *accounting.AttemptRecord) string {
 			return "FAILED"
 		}
 		return "PENDING"
-	case accounting.EndedExit:
-		if r.ExitCode == 0 && r.Signal == 0 {
+	case accounting.EndedExit, accounting.EndedOwnSuccess, accounting.EndedOwnFailure:
+		if r.HasSucceeded() {
 			return "COMPLETED"
 		}
 		return "FAILED"

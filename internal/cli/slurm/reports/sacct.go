@@ -317,7 +317,7 @@ func stepRow(job *accounting.AttemptRecord, s *records.Step) *accounting.Attempt
 	}
 	row.Wall = s.RunTime(time.Now()).Milliseconds()
 	code, signal := s.ExitCode()
-	row.Cause, row.ExitCode, row.Signal = endCause(s.State), int32(code), int32(signal)
+	row.Cause, row.ExitCode, row.Signal = endCause(s.State, code, signal), int32(code), int32(signal)
 	row.Reason, entry.Removed = "", s.State == "CANCELLED"
 	r := s.Record
 	const perMilli = int64(time.Millisecond)
@@ -360,7 +360,7 @@ func attemptOf(j *records.Job) *accounting.AttemptRecord {
 	}
 	code, signal := j.ExitCode()
 	a.Reason = j.Reason() // never empty: clients match the column
-	a.Cause, a.ExitCode, a.Signal = endCause(j.State), int32(code), int32(signal)
+	a.Cause, a.ExitCode, a.Signal = endCause(j.State, code, signal), int32(code), int32(signal)
 	entry.Removed = j.State == "CANCELLED"
 	setUsage(a, j)
 	return a
@@ -385,9 +385,15 @@ func setUsage(a *accounting.AttemptRecord, j *records.Job) {
 }
 
 // endCause is a cause of accounts that stands for a state of Slurm.
-func endCause(state string) accounting.EndCause {
+func endCause(state string, code, signal int) accounting.EndCause {
 	switch state {
 	case "COMPLETED", "FAILED":
+		switch isSuccess := code == 0 && signal == 0; {
+		case state == "COMPLETED" && !isSuccess:
+			return accounting.EndedOwnSuccess
+		case state == "FAILED" && isSuccess:
+			return accounting.EndedOwnFailure
+		}
 		return accounting.EndedExit
 	case "CANCELLED":
 		return accounting.EndedRemoval
