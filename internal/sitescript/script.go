@@ -43,6 +43,23 @@ type Output struct {
 	Truncated bool   // it printed more than is retained
 }
 
+// Line returns what a program has printed in one line: its standard error, or else its
+// standard output. It is empty if the program has printed nothing.
+func (o Output) Line() string {
+	for _, text := range [][]byte{o.Errors, o.Text} {
+		if line := OneLine(strings.TrimSpace(strings.ToValidUTF8(string(text), "?"))); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// BaseEnvironment is the environment that every script has, to which its caller adds.
+func BaseEnvironment() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/",
+		"SHELL=/bin/sh"}
+}
+
 // Run runs a script until it ends, or until the context does. Then all processes that it
 // has started are killed, whatever session they are in, and whether they ignore signals.
 // [Groups] says what holds where. An exit status other than 0 is an *exec.ExitError. That

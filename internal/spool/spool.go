@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/filesum"
 )
 
@@ -89,15 +90,7 @@ func (s *Spool[T]) Write(values []T) ([]*Entry[T], error) {
 		return nil, err
 	}
 	n := s.last + 1
-	f, err := os.OpenFile(s.Path(n)+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(filesum.AppendChecksum(text))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(s.Path(n)+".new", s.Path(n))
-	}
-	if err != nil {
+	if err := atomicfile.WriteDurable(s.Path(n), filesum.AppendChecksum(text), 0o600); err != nil {
 		return nil, err
 	}
 	s.last = n

@@ -191,8 +191,12 @@ func earlierEnd(t *queue.TaskStatus) string {
 	case queue.CausePreemption:
 		return "; before, it was " + t.Exit.Describe()
 	case queue.CauseMachine, queue.CauseLaunch, queue.CauseRestore:
-		if t.Exit.Reason != "" {
-			return strings.TrimSuffix("; before, it could not run on "+t.Node, " on ") + ": " + t.Exit.Reason
+		switch {
+		case t.Exit.Reason == "":
+		case t.Node == "":
+			return "; before, it could not run: " + t.Exit.Reason
+		default:
+			return "; before, it could not run on " + t.Node + ": " + t.Exit.Reason
 		}
 	}
 	return ""

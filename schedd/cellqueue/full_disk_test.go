@@ -25,10 +25,62 @@ func TestFullDisk(t *testing.T) {
 }
 
 func fillMember(t *testing.T, leads bool) {
+	f := newFullDisk(t, leads)
+	f.submitUntil(10) // then the first segments of all logs are there
+	ballast := filepath.Join(f.disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 128<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	f.submitUntil(90) // 11 MiB
+	f.schedd.stepDown()
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	f.awaitLate()
+	// what is submitted now comes only to a member that has got over its full disk
+	f.schedd = f.lead(f.leader(), 2, &f.keys)
+	f.submitUntil(f.acknowledged + 1)
+	f.schedd.stepDown()
+	for deadline := time.Now().Add(time.Minute); f.members[0] == nil ||
+		f.members[0].nextBatch() != f.schedd.member.nextBatch(); f.rest() {
+		if f.reapFull(); f.members[0] == nil {
+			f.start(0)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the member whose disk was full neither goes on nor ends")
+		}
+	}
+	f.awaitLate()
+	with := f.leader()
+	f.checkEqual(with, f.acknowledged)
+	present := 0
+	q := f.members[with].follower.queue
+	for seq := uint64(1); seq <= q.LastSeq(); seq++ {
+		if _, there := q.SubmitKey(seq); there {
+			present++
+		}
+	}
+	if present < f.acknowledged {
+		t.Errorf("%d jobs were acknowledged, and %d are there", f.acknowledged, present)
+	}
+	t.Logf("%d jobs were acknowledged, and %d are there", f.acknowledged, present)
+}
+
+// fullDisk is a cell whose member 0 has a small disk, and to which jobs are submitted.
+type fullDisk struct {
+	*testCell
+	disk               string
+	schedd             *testSchedd // that leads
+	keys, acknowledged int
+	late               []lateAnswer
+}
+
+// newFullDisk starts a cell that member 0 leads, or does not.
+func newFullDisk(t *testing.T, leads bool) *fullDisk {
 	c := &testCell{TB: t, members: make([]*testMember, 3), election: 2 * time.Second}
 	c.dir = t.TempDir()
-	disk := damage.SmallDisk(t, "", 96<<20, 0o700)
-	if err := os.Symlink(disk, c.memberDir(0)); err != nil {
+	f := &fullDisk{testCell: c, disk: damage.SmallDisk(t, "", 96<<20, 0o700)}
+	if err := os.Symlink(f.disk, c.memberDir(0)); err != nil {
 		t.Fatal(err)
 	}
 	c.addresses = memberAddresses(c.dir)
@@ -47,82 +99,40 @@ func fillMember(t *testing.T, leads bool) {
 		with = c.leader()
 		c.start(before)
 	}
-	keys, acknowledged := 0, 0
-	s := c.lead(with, 1, &keys)
-	for acknowledged < 10 { // then the first segments of all logs are there
-		if err := <-s.submitLarge(); err == nil {
-			acknowledged++
+	f.schedd = c.lead(with, 1, &f.keys)
+	return f
+}
+
+// submitUntil submits jobs until so many are acknowledged. Where another member leads
+// meanwhile, it goes on there.
+func (f *fullDisk) submitUntil(enough int) {
+	f.Helper()
+	for f.acknowledged < enough {
+		answer := f.schedd.submitLarge()
+		answered, err := f.awaitAnswer(answer, f.schedd)
+		switch {
+		case answered && err == nil:
+			f.acknowledged++
 			continue
+		case answered:
+			f.schedd.stepDown()
+		default:
+			f.late = append(f.late, lateAnswer{f.schedd, answer})
 		}
-		s.stepDown() // the machine is slow, and another one leads
-		s = c.lead(c.leader(), 2, &keys)
+		f.reapFull()
+		f.schedd = f.lead(f.leader(), 2, &f.keys)
 	}
-	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 128<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("fill the disk: %v", err)
-	}
-	var late []lateAnswer
-	submitUntil := func(enough int) {
-		for acknowledged < enough {
-			answer := s.submitLarge()
-			answered, err := c.awaitAnswer(answer, s)
-			switch {
-			case answered && err == nil:
-				acknowledged++
-				continue
-			case answered:
-				s.stepDown()
-			default:
-				late = append(late, lateAnswer{s, answer})
-			}
-			c.reapFull()
-			s = c.lead(c.leader(), 2, &keys)
-		}
-	}
-	submitUntil(90) // 11 MiB
-	s.stepDown()
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range late {
+}
+
+// awaitLate waits for the answers of leaders that others have followed.
+func (f *fullDisk) awaitLate() {
+	for _, l := range f.late {
 		if <-l.answer == nil {
-			acknowledged++
+			f.acknowledged++
 		}
 		l.schedd.stepDown()
 	}
-	late = nil
-	// what is submitted now comes only to a member that has got over its full disk
-	s = c.lead(c.leader(), 2, &keys)
-	submitUntil(acknowledged + 1)
-	s.stepDown()
-	for deadline := time.Now().Add(time.Minute); c.members[0] == nil ||
-		c.members[0].nextBatch() != s.member.nextBatch(); c.rest() {
-		if c.reapFull(); c.members[0] == nil {
-			c.start(0)
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the member whose disk was full neither goes on nor ends")
-		}
-	}
-	for _, l := range late {
-		if <-l.answer == nil {
-			acknowledged++
-		}
-		l.schedd.stepDown()
-	}
-	with = c.leader()
-	c.checkEqual(with, acknowledged)
-	present := 0
-	q := c.members[with].follower.queue
-	for seq := uint64(1); seq <= q.LastSeq(); seq++ {
-		if _, there := q.SubmitKey(seq); there {
-			present++
-		}
-	}
-	if present < acknowledged {
-		t.Errorf("%d jobs were acknowledged, and %d are there", acknowledged, present)
-	}
-	t.Logf("%d jobs were acknowledged, and %d are there", acknowledged, present)
+	f.late = nil
 }
 
 // lateAnswer is a submission to a leader that another one has followed meanwhile.

@@ -81,7 +81,8 @@ type Claim struct {
 	shrunk          bool                    // it has become smaller where it is
 	displaced       []roost.PreemptionParty // see TakeDisplaced
 	silence         SilenceRules            // of its request
-	windowOrder     uint64                  // of the last UnavailableWindow that was known when it was granted
+	grantedAt       roost.BootTime          // when the grant came
+	windowOrder     uint64                  // of the last UnavailableWindow that was known then
 	silenceNoted    bool                    // the queue knows that the node is silent
 	alloc           roost.TaskID            // that holds the alloc inside which it is; zero: it is inside none
 }

@@ -191,7 +191,7 @@ func (d *Dispatcher) Granted(now roost.BootTime, g Grant) {
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Requested,
 		Lease: leaseAt(d, g.Node, g.Request), MayWait: surplus > 0 && of == nil, stateSince: now, leaseSent: now,
-		gang: of, windowOrder: d.windowOrder,
+		gang: of, grantedAt: now, windowOrder: d.windowOrder,
 	}
 	c.silence = d.jobQueue.SilenceRules(g.Request)
 	if of != nil {

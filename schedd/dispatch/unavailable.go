@@ -54,9 +54,10 @@ func endsTooSoon(d *Dispatcher, now roost.BootTime, c *Claim) bool {
 	return walltime <= 0 || now+walltime > end
 }
 
-// isUnavailable reports whether no task of a claim's request may begin on its node now.
-// Of the first task of a claim the leader knew: it may have given a part of the node that
-// nobody has reserved.
+// isUnavailable reports whether no task of a claim's request may begin on its node now. A
+// node may be reserved in part. The leader knows of which; here it is known of the first
+// task of a claim, if that could not have ended in time even when the claim was granted:
+// then the leader has given a part that nobody has reserved.
 func (d *Dispatcher) isUnavailable(now roost.BootTime, c *Claim) bool {
 	if endsTooSoon(d, now, c) {
 		return true
@@ -67,11 +68,12 @@ func (d *Dispatcher) isUnavailable(now roost.BootTime, c *Claim) bool {
 	}
 	walltime, reservation := d.jobQueue.RuntimeBound(c.Request)
 	for _, k := range list {
-		if c.isNew() && k.order <= c.windowOrder {
+		endsTooLate := func(begin roost.BootTime) bool { return walltime <= 0 || begin+walltime > k.From }
+		if c.isNew() && k.order <= c.windowOrder && endsTooLate(c.grantedAt) {
 			continue
 		}
 		over := k.Until != 0 && now >= k.Until
-		if !over && (k.Reservation == "" || k.Reservation != reservation) && (walltime <= 0 || now+walltime > k.From) {
+		if !over && (k.Reservation == "" || k.Reservation != reservation) && endsTooLate(now) {
 			return true
 		}
 	}

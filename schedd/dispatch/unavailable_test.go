@@ -89,17 +89,25 @@ func TestNodeEnds(t *testing.T) {
 
 // TestNewClaimBesideReservation checks that a claim on a node that is reserved in part
 // takes its task. The leader knew of that when it granted it. A claim that was granted
-// before does not, and neither does the next task of either.
+// before does not, nor one that has waited until its task would not end in time, and
+// neither does the next task of any.
 func TestNewClaimBesideReservation(t *testing.T) {
 	now := time.Hour
-	window := UnavailableWindow{Node: "n0", From: now + 100*time.Hour, Until: now + 200*time.Hour, Reservation: "class"}
-	for name, tt := range map[string]struct{ knownBefore, repeated, free bool }{
-		"known when it was granted":        {true, false, false},
-		"and said again":                   {true, true, false},
-		"heard of between grant and claim": {false, false, true},
+	for name, tt := range map[string]struct {
+		knownBefore, repeated bool
+		walltime, from, waits time.Duration
+		free                  bool
+	}{
+		"known when it was granted":        {true, false, 0, 100 * time.Hour, 0, false},
+		"and said again":                   {true, true, 0, 100 * time.Hour, 0, false},
+		"heard of between grant and claim": {false, false, 0, 100 * time.Hour, 0, true},
+		"too long for it from the start":   {true, false, 2 * time.Hour, time.Hour, 0, false},
+		"the node answers late":            {true, false, 50 * time.Minute, time.Hour, 20 * time.Minute, true},
+		"and in time":                      {true, false, 50 * time.Minute, time.Hour, 10 * time.Minute, false},
 	} {
+		window := UnavailableWindow{Node: "n0", From: now + tt.from, Until: now + 200*time.Hour, Reservation: "class"}
 		w := newTestPool(t, 5, 2, 1)
-		w.now = now
+		w.now, w.b.walltime = now, tt.walltime
 		w.machines["n0"].up = true
 		if tt.knownBefore {
 			w.d.SetUnavailable([]UnavailableWindow{window})
@@ -110,12 +118,13 @@ func TestNewClaimBesideReservation(t *testing.T) {
 			w.d.SetUnavailable([]UnavailableWindow{{Node: "n1"}, window})
 		}
 		w.d.Effects()
+		w.now += tt.waits
 		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: roost.GrantID{Epoch: 1, ID: 1}, Claim: 7, AdSequence: 1})
 		e := w.d.Effects()
 		if freed := slices.Contains(e, Effect(ReleaseClaim{"n0", 7})); freed != tt.free {
 			t.Errorf("%s: got %v, given back: want %v", name, e, tt.free)
 		}
-		if tt.free {
+		if tt.free || tt.waits > 0 {
 			continue
 		}
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}

@@ -1,11 +1,11 @@
 package jobhooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -216,8 +216,8 @@ func (r *Runner) run(ctx context.Context, path, event, task string, d any) (site
 	out, err := sitescript.Run(ctx, sitescript.Script{
 		Path: path, Arguments: []string{event}, Input: append(text, '\n'), Credential: rights, MaxOutput: maxText,
 		Groups: r.groups,
-		Environment: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
-			"HOME=/", "SHELL=/bin/sh", "ROOST_NODE=" + r.node, "ROOST_EVENT=" + event, "ROOST_TASK_ID=" + task},
+		Environment: append(sitescript.BaseEnvironment(), "ROOST_NODE="+r.node, "ROOST_EVENT="+event,
+			"ROOST_TASK_ID="+task),
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause // and not the exit status of what was killed
@@ -226,11 +226,4 @@ func (r *Runner) run(ctx context.Context, path, event, task string, d any) (site
 }
 
 // shown returns what a program has printed, in one line.
-func shown(out sitescript.Output) string {
-	for _, text := range [][]byte{out.Errors, out.Text} {
-		if line := sitescript.OneLine(strings.TrimSpace(strings.ToValidUTF8(string(text), "?"))); line != "" {
-			return line
-		}
-	}
-	return "it printed nothing"
-}
+func shown(out sitescript.Output) string { return cmp.Or(out.Line(), "it printed nothing") }

@@ -73,15 +73,27 @@ type GangEpochStatus struct {
 // maxGangEpochs bounds of how many gangs of one job this is told at once.
 const maxGangEpochs = 16
 
+// hasActive reports whether a task of a job is on a machine.
+func hasActive(j *job) bool {
+	for s, n := range j.counts {
+		if n > 0 && roost.TaskState(s).IsActive() {
+			return true
+		}
+	}
+	return false
+}
+
 // gangEpochs tells of the saved work of the gangs of a job, or of one of them.
 func gangEpochs(j *job, first, last int) (list []GangEpochStatus) {
-	if !savesTogether(j) {
+	if !savesTogether(j) || len(j.gangs.epochs) == 0 && !hasActive(j) {
 		return nil
 	}
 	for n := first; n <= last && len(list) < maxGangEpochs; n++ {
 		s := GangEpochStatus{GangEpoch: eventlog.GangEpoch{Gang: n}}
 		if g := j.gangs.epochs[n]; g != nil {
 			s.GangEpoch = *g
+		} else if j.gangs.idleTasks[n] == j.gangs.openTasks[n] { // it has not started
+			continue
 		}
 		eachOfGang(j, n, func(i int) {
 			s.Open += int(boolToInt(!j.state[i].IsFinal()))

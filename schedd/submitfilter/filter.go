@@ -4,6 +4,7 @@
 package submitfilter
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,9 +168,8 @@ func (f *Filter) run(ctx context.Context, d document) (a answer, err error) {
 	began := time.Now()
 	out, err := sitescript.Run(ctx, sitescript.Script{
 		Path: f.settings.Program, Arguments: []string{d.Event}, Input: input, Credential: rights, MaxOutput: maxAnswer,
-		Groups: f.groups,
-		Environment: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
-			"HOME=/", "SHELL=/bin/sh", "ROOST_NODE=" + f.node, "ROOST_EVENT=" + d.Event},
+		Groups:      f.groups,
+		Environment: append(sitescript.BaseEnvironment(), "ROOST_NODE="+f.node, "ROOST_EVENT="+d.Event),
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -207,14 +207,9 @@ func (f *Filter) failed(err error) error {
 
 // refusalText returns what a program that refuses has printed, in one line.
 func refusalText(out sitescript.Output) string {
-	for _, text := range [][]byte{out.Errors, out.Text} {
-		line := sitescript.OneLine(strings.TrimSpace(strings.ToValidUTF8(string(text), "?")))
-		if len(line) > maxRefusal {
-			line = strings.ToValidUTF8(line[:maxRefusal], "") + "…"
-		}
-		if line != "" {
-			return line
-		}
+	line := out.Line()
+	if len(line) > maxRefusal {
+		line = strings.ToValidUTF8(line[:maxRefusal], "") + "…"
 	}
-	return "it gives no reason"
+	return cmp.Or(line, "it gives no reason")
 }

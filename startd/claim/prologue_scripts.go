@@ -20,8 +20,8 @@ import (
 )
 
 // OpenScripts prepares to contain the scripts of a startd, and ends those that an earlier
-// start of it has left. It is nil where none are configured. A user who
-// does not exist is an error of kind roost.BadConfig.
+// start of it has left. It is nil where none are configured. A user who does not exist is
+// an error of kind roost.BadConfig.
 func OpenScripts(own *config.StartdSettings, log *slog.Logger) (*sitescript.Groups, error) {
 	scripts := &own.Scripts
 	if scripts.Prologue+scripts.Epilogue == "" {
@@ -199,13 +199,11 @@ func (h siteScripts) onEpilogueDone(o epilogueDone) {
 // scriptEnvironment is made from scratch: of what the job says nothing comes to root.
 func (h siteScripts) scriptEnvironment(a *Attempt) []string {
 	r := a.record.Scripts
-	all := []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/", "SHELL=/bin/sh",
-		"PBS_JOBID=" + cmp.Or(r.ID, a.id.Task.String()), "ROOST_TASK_ID=" + a.id.Task.String(),
-		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number), "ROOST_NODE=" + h.machine.config.Name,
+	all := append(sitescript.BaseEnvironment(),
+		"PBS_JOBID="+cmp.Or(r.ID, a.id.Task.String()), "ROOST_TASK_ID="+a.id.Task.String(),
+		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number), "ROOST_NODE="+h.machine.config.Name,
 		fmt.Sprintf("ROOST_UID=%d", h.cred.UID), fmt.Sprintf("ROOST_GID=%d", h.cred.GID),
-		"ROOST_SCRATCH=" + a.record.Scratch,
-	}
+		"ROOST_SCRATCH="+a.record.Scratch)
 	return append(all, h.machine.gpus.Environment(h.file.gpuShares())...)
 }
 

@@ -39,6 +39,8 @@ func TestJudge(t *testing.T) {
 		"swap": {func(m *measurement) { m.Daemons[0].SwapBytes, m.Daemons[0].PageFaults = 1<<30, 3000 }, levelWarn,
 			"swapped out"},
 		"disk": {func(m *measurement) { m.Disks[0].Fsync.Max = 0.4 }, levelWarn, "400 ms at most"},
+		"no answer": {func(m *measurement) { m.failures = []finding{{levelFail, "schedd", "it does not answer", ""}} },
+			levelFail, "it does not answer"},
 		"room": {func(m *measurement) { m.Disks[0].FreeBytes = 1 << 20 }, levelFail, "1MiB are free"},
 		"cpu":  {func(m *measurement) { m.Machine.CPUPressure = 70 }, levelWarn, "waited for a CPU"},
 		"io":   {func(m *measurement) { m.Machine.DiskPressure = 70 }, levelWarn, "waited for a disk"},

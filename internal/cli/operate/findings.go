@@ -42,6 +42,7 @@ const (
 
 // judge says what of a measurement is slow.
 func judge(m *measurement) (all []finding) {
+	all = append(all, m.failures...)
 	for i := range m.Daemons {
 		all = append(all, judgeDaemon(&m.Daemons[i], m.Seconds)...)
 	}

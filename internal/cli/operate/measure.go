@@ -2,12 +2,15 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/internal/cli/frame"
 	"github.com/roost-batch/roost/internal/config"
@@ -22,6 +25,7 @@ type measurement struct {
 	Daemons  []daemonUse   `json:"daemons"`
 	Disks    []diskLatency `json:"disks"`
 	problems []string      // what the schedd itself reports
+	failures []finding     // what could not be measured
 }
 
 // machineLoad is what the machine is short of. Pressures are the part of the last ten
@@ -85,12 +89,23 @@ func measure(c *frame.Invocation, n *config.Node, state *master.NodeState, span 
 	var answer *timeSpread
 	var health *scheddapi.HealthReply
 	if n.Schedd != nil {
-		answer, health = measureAnswers(ctx, c)
+		var err error
+		if answer, health, err = measureAnswers(ctx, c); err != nil {
+			m.failures = append(m.failures, finding{levelFail, "schedd", "it does not answer: " + frame.ErrorText(err),
+				"look at its log, and at what its disk and the CPU do below"})
+		}
 	}
 	for _, dir := range dataDirectories(n) {
-		if d, err := measureDisk(ctx, dir); err == nil {
-			m.Disks = append(m.Disks, d)
+		d, err := measureDisk(ctx, dir)
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
+			continue // a file system without files that have no name
 		}
+		if err != nil {
+			m.failures = append(m.failures, finding{levelFail, dir, "nothing can be stored there: " + err.Error(),
+				"make room, or give the directory back to the account of the daemons"})
+			continue
+		}
+		m.Disks = append(m.Disks, d)
 	}
 	<-ctx.Done()
 	if err := c.Context.Err(); err != nil {
@@ -117,8 +132,8 @@ func measure(c *frame.Invocation, n *config.Node, state *master.NodeState, span 
 const answerCalls = 20
 
 // measureAnswers measures how long the schedd takes to answer a call that passes its
-// loop. The answer is nil if it does not answer.
-func measureAnswers(ctx context.Context, c *frame.Invocation) (*timeSpread, *scheddapi.HealthReply) {
+// loop.
+func measureAnswers(ctx context.Context, c *frame.Invocation) (*timeSpread, *scheddapi.HealthReply, error) {
 	var times []time.Duration
 	var last *scheddapi.HealthReply
 	for range answerCalls {
@@ -128,7 +143,7 @@ func measureAnswers(ctx context.Context, c *frame.Invocation) (*timeSpread, *sch
 			return err
 		})
 		if err != nil {
-			return nil, nil
+			return nil, nil, err
 		}
 		times = append(times, time.Since(began))
 		if ctx.Err() != nil {
@@ -136,7 +151,7 @@ func measureAnswers(ctx context.Context, c *frame.Invocation) (*timeSpread, *sch
 		}
 	}
 	spread := spreadOf(times)
-	return &spread, last
+	return &spread, last, nil
 }
 
 // dataDirectories are the directories in which daemons of a node store what must not be
